@@ -1,0 +1,46 @@
+"""The exception tree. Every error names the value, the place and the next step.
+
+KeepwarmError
+├── InputError            the input or the call is wrong: one line, exit 2
+│   ├── TraceError        a trace cannot be opened, or has nothing usable
+│   ├── TemplateError     a chat template cannot be read or rendered
+│   └── TokenizerError    a tokenizer cannot be loaded or reached
+├── GateRefusal           a gate the user asked for said no: one line, exit 1
+└── IntegrityError        an invariant of ours does not hold: a bug in keepwarm
+"""
+
+from __future__ import annotations
+
+
+class KeepwarmError(Exception):
+    """Base of everything keepwarm raises on purpose."""
+
+    exit_code = 2
+
+
+class InputError(KeepwarmError):
+    """The input or the call is wrong; the message says what, where and what to do next."""
+
+
+class TraceError(InputError):
+    """A trace cannot be opened, or nothing in it is usable."""
+
+
+class TemplateError(InputError):
+    """A chat template cannot be read, compiled or rendered."""
+
+
+class TokenizerError(InputError):
+    """A tokenizer cannot be loaded, or the server that owns it cannot be reached."""
+
+
+class GateRefusal(KeepwarmError):
+    """A gate the user asked for (say ``--fail-under``) said no."""
+
+    exit_code = 1
+
+
+class IntegrityError(KeepwarmError):
+    """An invariant does not hold. Never expected; please report it."""
+
+    exit_code = 70

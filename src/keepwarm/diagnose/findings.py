@@ -1,0 +1,142 @@
+"""What a diagnosis is: plain data, printed by ``report`` and served as it stands.
+
+The field names are the machine-readable contract ``keepwarm.diagnosis/1``: additions are
+allowed, changes are not.
+"""
+
+from __future__ import annotations
+
+import enum
+
+import msgspec
+
+from keepwarm.trace.records import Skipped
+
+
+class Owner(enum.StrEnum):
+    """Who can change a slot."""
+
+    APP = "app"
+    MODEL = "model"
+    TEMPLATE = "template"
+    ENGINE = "engine"
+
+
+class InputInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """Which file was read, and what could not be used of it."""
+
+    path: str
+    sha256: str
+    format: str
+    requests: int
+    skipped: tuple[Skipped, ...] = ()
+    prompt_texts_known: bool = True
+    prompt_complete: bool = True
+
+
+class CacheInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """The simulated cache; ``capacity_blocks`` counts usable blocks, ``None`` is unbounded."""
+
+    block_size: int
+    capacity_blocks: int | None = None
+
+
+class EncodingInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """Which tokenizer and chat template made the tokens, and what that means for exactness."""
+
+    tokenizer: str
+    chat_template: str
+    exact: bool
+    note: str
+
+
+class TokenFates(msgspec.Struct, frozen=True, kw_only=True):
+    """What happened to each prompt token; the six after ``prompt`` add up to it."""
+
+    prompt: int = 0
+    hit: int = 0
+    forced: int = 0
+    partial: int = 0
+    cold: int = 0
+    diverged: int = 0
+    evicted: int = 0
+
+
+class CallSite(msgspec.Struct, frozen=True, kw_only=True):
+    """A family of requests issued by one place of the application."""
+
+    id: str
+    name: str
+    requests: int
+    sessions: int
+    hit_rate: float
+    lost_tokens: int
+    prompt_tokens: int = 0
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """The break in context: stable text, the values that vary, stable text.
+
+    ``values`` are as recorded; renderers mask them unless asked to reveal.
+    """
+
+    request: str | None = None
+    compared_with: str | None = None
+    before: str = ""
+    values: tuple[str, ...] = ()
+    after: str = ""
+    note: str = ""
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One cause at one call site, with what removing it would give back."""
+
+    id: str
+    cause: str
+    owner: Owner
+    fixable: bool
+    call_site: str
+    path: str | None
+    token_offset: int | None
+    requests: int
+    recoverable_tokens: int
+    confidence: float
+    evidence: Evidence
+    suggestion: str
+    slot_type: str | None = None  # time, id, identity, counter, passage, order, ...
+
+
+class RequestRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One request of the diagnosis: a row of ``requests.parquet`` and of ``explain``."""
+
+    index: int
+    line: int
+    id: str
+    session: str
+    call_site: str
+    model: str
+    time_s: float | None
+    tokens: TokenFates
+    cached_tokens: int | None = None  # as recorded
+    baseline_request: str | None = None  # the earlier request with the longest common prefix
+    break_token: int | None = None
+    break_path: str | None = None
+    break_before: str = ""  # a dozen tokens of text before the break
+    break_here: str = ""  # what this request has there
+    break_there: str = ""  # what the baseline has there
+    causes: tuple[str, ...] = ()
+
+
+class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole answer. ``rows`` is left out of ``--json`` (it goes to Parquet)."""
+
+    schema: str = "keepwarm.diagnosis/1"
+    input: InputInfo
+    cache: CacheInfo
+    encoding: EncodingInfo
+    tokens: TokenFates
+    hit_rate: float
+    hit_rate_if_fixed: float
+    call_sites: tuple[CallSite, ...]
+    findings: tuple[Finding, ...]
+    rows: tuple[RequestRow, ...] = ()
