@@ -1,0 +1,73 @@
+# `make demo` and `make test` do all their set-up themselves: Python 3.11 or newer, Node 20, git and make are enough.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+DEV := .venvs/dev
+DEMO := .venvs/demo
+BIN := $(DEV)/bin
+TOKENIZERS := build/test-tokenizers
+TRAFFIC := examples/helpdesk/traffic.jsonl.gz
+
+export TRANSFORMERS_NO_ADVISORY_WARNINGS := 1
+export TRANSFORMERS_VERBOSITY := error
+# No test and no demo may reach for a model hub.
+export HF_HUB_OFFLINE := 1
+export HF_HUB_DISABLE_TELEMETRY := 1
+export KEEPWARM_TEST_TOKENIZERS := $(CURDIR)/$(TOKENIZERS)
+
+.PHONY: help demo test test-full check format pytest docs generate bench dist clean
+
+help:  ## This list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+demo: $(DEMO)/.stamp  ## Diagnose the recorded traffic of examples/helpdesk and write a report
+	@scripts/demo.sh $(DEMO)/bin/keepwarm $(TRAFFIC) out/demo
+
+test: check pytest  ## Everything that guards a change: check, tests, documentation
+
+test-full: check $(TOKENIZERS)/.stamp  ## `test` and the long runs
+	$(BIN)/python -m pytest --run-long
+
+pytest: $(DEV)/.stamp $(TOKENIZERS)/.stamp  ## The tests alone
+	$(BIN)/python -m pytest
+
+check: $(DEV)/.stamp  ## Lint, format, types, one-way imports, dependencies, dead code
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/deptry src
+	$(BIN)/vulture
+
+format: $(DEV)/.stamp  ## Apply the formatter and the safe lint fixes
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+generate: $(DEV)/.stamp  ## Rewrite the documentation that is made from the code
+	$(BIN)/python scripts/generate_docs.py
+
+docs: $(DEV)/.stamp  ## Build the documentation site into site/
+	$(BIN)/python scripts/generate_docs.py --check
+	$(BIN)/mkdocs build --strict --quiet --site-dir site
+
+bench: $(DEV)/.stamp $(TOKENIZERS)/.stamp  ## Run every bench and rewrite the table in bench/README.md
+	$(BIN)/python -m bench --all --write bench/README.md
+
+dist: $(DEV)/.stamp  ## Build the wheel and the source distribution into dist/
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
+
+clean:  ## Remove what was built, the virtual environments included
+	rm -rf .venvs build dist site out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(DEV)/.stamp: pyproject.toml scripts/make_venv.sh
+	@scripts/make_venv.sh $(DEV) --group dev
+
+$(DEMO)/.stamp: pyproject.toml scripts/make_venv.sh
+	@scripts/make_venv.sh $(DEMO)
+
+$(TOKENIZERS)/.stamp: $(DEV)/.stamp $(wildcard scripts/fetch_test_tokenizers.*)
+	@scripts/run_fetch.sh $(BIN)/python $(TOKENIZERS)

@@ -1,0 +1,1 @@
+"""Names that vulture calls unused although they are not; a reason beside each."""

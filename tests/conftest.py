@@ -1,0 +1,56 @@
+"""What every test may ask for: the shared labelled cases, real tokenizers, a Hypothesis profile."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")  # no test may reach for a model hub
+os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")  # it says that torch is absent: it is, on purpose
+
+hypothesis.settings.register_profile("here", deadline=None)
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "here")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--run-long", action="store_true", help="also run the tests that take minutes")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect, not skip, the long runs: they belong to `make test-full`."""
+    if config.getoption("--run-long"):
+        return
+    long = [item for item in items if item.get_closest_marker("long")]
+    if long:
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """Root of the checkout."""
+    return REPOSITORY
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder with the labelled cases: ``KEEPWARM_SHARED``, else ``../shared`` beside the checkout."""
+    folder = Path(os.environ.get("KEEPWARM_SHARED", REPOSITORY.parent / "shared"))
+    if not (folder / "cases").is_dir():
+        pytest.fail(f"no labelled cases in {str(folder)!r}; set KEEPWARM_SHARED to the folder that holds cases/")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def test_tokenizers() -> Path:
+    """A folder of real Hugging Face tokenizers, one subfolder each, filled by `make test`."""
+    folder = Path(os.environ.get("KEEPWARM_TEST_TOKENIZERS", REPOSITORY / "build" / "test-tokenizers"))
+    if not any(folder.glob("*/tokenizer.json")):
+        pytest.fail(f"no tokenizers in {str(folder)!r}; `make test` fetches them")
+    return folder
