@@ -11,7 +11,8 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # no test may reach for a model hub
-os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")  # it says that torch is absent: it is, on purpose
+# transformers would advise to install torch: it is absent on purpose.
+os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
 
 hypothesis.settings.register_profile("here", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
@@ -43,7 +44,7 @@ def shared() -> Path:
     """The folder with the labelled cases: ``KEEPWARM_SHARED``, else ``../shared`` beside the checkout."""
     folder = Path(os.environ.get("KEEPWARM_SHARED", REPOSITORY.parent / "shared"))
     if not (folder / "cases").is_dir():
-        pytest.fail(f"no labelled cases in {str(folder)!r}; set KEEPWARM_SHARED to the folder that holds cases/")
+        pytest.fail(f"no labelled cases in {str(folder)!r}; set KEEPWARM_SHARED to the folder with cases/")
     return folder
 
 

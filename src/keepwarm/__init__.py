@@ -1,5 +1,60 @@
-"""keepwarm: find out why prompts miss the prefix cache, and keep the right blocks warm."""
+"""keepwarm: find out why prompts miss the prefix cache, and keep the right blocks warm.
+
+The public face. Names are loaded when they are first used, so that ``import keepwarm`` costs
+next to nothing; every other module may change without notice.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from keepwarm._errors import (
+        GateRefusal,
+        InputError,
+        IntegrityError,
+        KeepwarmError,
+        TemplateError,
+        TokenizerError,
+        TraceError,
+    )
+    from keepwarm.diagnose.options import Options
+    from keepwarm.diagnose import diagnose as diagnose_trace
+    from keepwarm.diagnose.findings import Diagnosis
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "Diagnosis",
+    "GateRefusal",
+    "InputError",
+    "IntegrityError",
+    "KeepwarmError",
+    "Options",
+    "TemplateError",
+    "TokenizerError",
+    "TraceError",
+    "__version__",
+    "diagnose_trace",
+]
+
+# The function has another name here than at home: `keepwarm.diagnose` is the package it lives in.
+_HOMES = {
+    "Diagnosis": ("keepwarm.diagnose.findings", "Diagnosis"),
+    "Options": ("keepwarm.diagnose.options", "Options"),
+    "diagnose_trace": ("keepwarm.diagnose", "diagnose"),
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from the module that defines it."""
+    if name not in __all__:
+        raise AttributeError(f"module 'keepwarm' has no attribute {name!r}")
+    from importlib import import_module
+
+    module, attribute = _HOMES.get(name, ("keepwarm._errors", name))
+    return getattr(import_module(module), attribute)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

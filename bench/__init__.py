@@ -1,0 +1,1 @@
+"""Benches: one module each with a ``run()``, listed by ``python -m bench``."""

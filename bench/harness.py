@@ -1,0 +1,94 @@
+"""What a bench is, how benches are found, and the table of ``bench/README.md``.
+
+A module of this package with a ``run()`` is a bench; its name is the module's with dashes.
+Nothing here is asserted by a test: figures are read by people, who know the machine.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import platform
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import bench
+
+START = "<!-- results: rewritten by `make bench` -->"
+END = "<!-- end of results -->"
+
+
+class Result(NamedTuple):
+    """One figure. ``detail`` says how it came about: sizes, medians, the parts of a ratio."""
+
+    name: str
+    value: float
+    unit: str
+    detail: dict[str, object]
+
+
+class Bench(NamedTuple):
+    """A bench as listed: what it measures and the value it is held to."""
+
+    name: str
+    summary: str
+    target: str
+    run: Callable[[], Result]
+
+
+def benches() -> dict[str, Bench]:
+    """Every bench by name, sorted. ``TARGET`` of the module is what we hold ourselves to."""
+    found = {}
+    for info in sorted(pkgutil.iter_modules(bench.__path__), key=lambda info: info.name):
+        if info.name in {"harness", "__main__"}:
+            continue
+        module = importlib.import_module(f"bench.{info.name}")
+        if not hasattr(module, "run"):
+            continue
+        name = info.name.replace("_", "-")
+        summary = (module.__doc__ or "").strip().split("\n")[0]
+        found[name] = Bench(name, summary, getattr(module, "TARGET", ""), module.run)
+    return found
+
+
+def sentence(result: Result) -> str:
+    """A result as a person reads it."""
+    detail = ", ".join(f"{key} {value}" for key, value in result.detail.items())
+    return f"{result.name}: {result.value:g} {result.unit} ({detail})"
+
+
+def machine() -> str:
+    """The machine in general terms: never a host name or a path."""
+    cores = len(os.sched_getaffinity(0))
+    memory_gib = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)
+    flags = set(
+        re.findall(r"\w+", Path("/proc/cpuinfo").read_text().partition("flags")[2].partition("\n")[0])
+    )
+    vector = next(
+        (name for name in ("avx512f", "avx2", "asimd", "sse4_2") if name in flags), "no vector unit"
+    )
+    return (
+        f"{cores} cores, {memory_gib} GiB, {platform.machine()} with {vector}, "
+        f"Python {platform.python_version()}"
+    )
+
+
+def rewrite_table(readme: Path, results: list[Result]) -> None:
+    """Put the results between the markers of ``readme``; ``ValueError`` when it has none."""
+    text = readme.read_text()
+    if START not in text or END not in text:
+        raise ValueError(
+            f"{readme} has no results markers: put {START!r} and {END!r} where the table belongs"
+        )
+    known = benches()
+    rows = ["| bench | measured | held to | detail |", "| --- | --- | --- | --- |"]
+    for result in results:
+        detail = ", ".join(f"{key} {value}" for key, value in result.detail.items())
+        rows.append(
+            f"| {result.name} | {result.value:g} {result.unit} | {known[result.name].target} | {detail} |"
+        )
+    before, after = text.split(START)[0], text.split(END)[1]
+    readme.write_text("\n".join([before + START, "", f"Machine: {machine()}.", "", *rows, "", END + after]))
