@@ -1,0 +1,1 @@
+"""The cache model: a readable reference pool, and replays of whole traces through it."""

@@ -1,0 +1,212 @@
+"""The reference block pool: vLLM's prefix cache for one group of full attention, in plain Python.
+
+A block is an index. It is in use (``ref_counts[block] > 0``), blank (free, no hash) or cached
+(free, with a hash that a look-up can still find). Blank blocks are reused first; among cached ones a
+policy names the victim. Evicting is lazy: a hash is removed when its block is handed out again.
+
+A request goes through ``lookup`` → ``fits`` → ``allocate`` → ``cache_full_blocks`` (as its tokens are
+scheduled, once or chunk by chunk) → ``free``.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from keepwarm._errors import InputError, IntegrityError
+from keepwarm.policies.base import BlockHash, BlockId, CachedBlock, VictimOrder
+
+NULL_BLOCK = BlockId(0)
+
+
+class Allocation(NamedTuple):
+    """What a request got: its blocks, hits first, and the hashes that had to go for them."""
+
+    blocks: list[BlockId]
+    evicted: tuple[BlockHash, ...]
+
+
+class BlockPool:
+    """``capacity_blocks`` usable blocks beside the null block; ``policy`` must hold no block yet."""
+
+    def __init__(self, capacity_blocks: int, policy: VictimOrder) -> None:
+        if capacity_blocks < 1:
+            raise InputError(f"capacity of {capacity_blocks!r} blocks; give at least 1 usable block")
+        if len(policy):
+            raise InputError(f"policy {policy.name!r} holds blocks of another pool; make a fresh one")
+        self.capacity_blocks = capacity_blocks
+        self.policy = policy
+        self.ref_counts: list[int] = [0] * (capacity_blocks + 1)
+        self.ref_counts[NULL_BLOCK] = 1  # never freed, never handed out
+        self.hashes: list[BlockHash | None] = [None] * (capacity_blocks + 1)
+        self._blank: deque[BlockId] = deque(map(BlockId, range(1, capacity_blocks + 1)))
+        # Blocks of equal content are kept, oldest first, and never merged.
+        self._by_hash: dict[BlockHash, dict[BlockId, None]] = {}
+
+    @property
+    def free_blocks(self) -> int:
+        """Number of blocks nobody uses, cached ones among them."""
+        return len(self._blank) + len(self.policy)
+
+    def lookup(self, hashes: Iterable[BlockHash]) -> list[BlockId]:
+        """Blocks of the longest cached prefix of ``hashes``, for duplicates the oldest.
+
+        Does not mutate; valid until the next ``allocate`` or ``reset``. The caller caps ``hashes`` so
+        that at least the last token is computed.
+        """
+        found: list[BlockId] = []
+        for block_hash in hashes:
+            twins = self._by_hash.get(block_hash)
+            if twins is None:
+                break
+            found.append(next(iter(twins)))
+        return found
+
+    def fits(self, hits: Sequence[BlockId], new_blocks: int) -> bool:
+        """Whether ``allocate`` would succeed: a hit on a free block uses capacity too. Does not mutate."""
+        return new_blocks + sum(self.ref_counts[block] == 0 for block in hits) <= self.free_blocks
+
+    def allocate(self, hits: Sequence[BlockId], new_blocks: int) -> Allocation:
+        """Take ``hits`` (a fresh ``lookup`` result) and ``new_blocks`` more, evicting as needed. Mutates.
+
+        Hits are secured before the first victim is named. Raises IntegrityError, and changes
+        nothing, if it does not fit: ask ``fits`` first.
+        """
+        if not self.fits(hits, new_blocks):
+            raise IntegrityError(
+                f"{new_blocks!r} new blocks and {len(hits)} hits do not fit {self.free_blocks} free blocks "
+                f"of {self.capacity_blocks}; ask fits() before allocate()"
+            )
+        for block in hits:
+            self._touch(block)
+        evicted: list[BlockHash] = []
+        taken = list(hits)
+        for _ in range(new_blocks):
+            block = self._blank.popleft() if self._blank else self._evict(evicted)
+            self.ref_counts[block] = 1
+            taken.append(block)
+        return Allocation(taken, tuple(evicted))
+
+    def cache_full_blocks(self, blocks: Sequence[BlockId], hashes: Sequence[BlockHash], start: int) -> None:
+        """Let look-ups find ``blocks[start:len(hashes)]`` under their hashes. Mutates.
+
+        ``blocks`` and ``hashes`` are a request's, from its first block on; ``start`` of them are cached
+        already (hits, earlier chunks). Raises IntegrityError if a block has a hash or no user.
+        """
+        for block, block_hash in zip(blocks[start : len(hashes)], hashes[start:], strict=True):
+            if self.hashes[block] is not None or self.ref_counts[block] == 0:
+                raise IntegrityError(
+                    f"block {block!r} cannot be cached as {block_hash!r}: it has hash {self.hashes[block]!r} and "
+                    f"{self.ref_counts[block]} users; pass the number of blocks already cached as start"
+                )
+            self.hashes[block] = block_hash
+            self._by_hash.setdefault(block_hash, {})[block] = None
+
+    def free(self, blocks: Sequence[BlockId]) -> None:
+        """Let go of a request's blocks, given in prompt order; the tail is freed first. Mutates.
+
+        Those nobody else uses become victims, blank ones before all others. Raises IntegrityError if a
+        block is not in use.
+        """
+        cached: list[CachedBlock] = []
+        blank: list[BlockId] = []
+        for block in reversed(blocks):
+            if block == NULL_BLOCK:
+                continue
+            if self.ref_counts[block] == 0:
+                raise IntegrityError(f"block {block!r} is freed but not in use; free each request once")
+            self.ref_counts[block] -= 1
+            if self.ref_counts[block]:
+                continue
+            block_hash = self.hashes[block]
+            if block_hash is None:
+                blank.append(block)
+            else:
+                cached.append(CachedBlock(block, block_hash))
+        self._blank.extendleft(reversed(blank))  # to the front, keeping their order
+        self.policy.on_free(cached)
+
+    def reset(self) -> bool:
+        """Forget all hashes; False, and nothing changes, while a request uses blocks. Mutates."""
+        if self.free_blocks != self.capacity_blocks:
+            return False
+        self._blank.extend(self.policy.on_reset())
+        self.hashes = [None] * (self.capacity_blocks + 1)
+        self._by_hash = {}
+        return True
+
+    def _touch(self, block: BlockId) -> None:
+        block_hash = self.hashes[block]
+        if block_hash is None:
+            raise IntegrityError(f"block {block!r} was looked up but has no hash; look up again")
+        self.policy.on_hit(CachedBlock(block, block_hash), was_free=self.ref_counts[block] == 0)
+        self.ref_counts[block] += 1
+
+    def _evict(self, evicted: list[BlockHash]) -> BlockId:
+        victim = self.policy.pop_victim()
+        twins = self._by_hash[victim.hash]
+        del twins[victim.id]
+        if not twins:
+            del self._by_hash[victim.hash]
+        self.hashes[victim.id] = None
+        self.policy.on_evict(victim)
+        evicted.append(victim.hash)
+        return victim.id
+
+    def check_integrity(self, tables: Iterable[Sequence[BlockId]] = ()) -> None:
+        """Check every invariant; ``tables`` are the blocks of all running requests. Does not mutate.
+
+        Raises IntegrityError that names the first block at fault. Cost: O(capacity).
+        """
+        self._check_users(tables)
+        self._check_free_blocks()
+        self._check_hash_map()
+
+    def _check_users(self, tables: Iterable[Sequence[BlockId]]) -> None:
+        users = [0] * (self.capacity_blocks + 1)
+        users[NULL_BLOCK] = 1
+        for table in tables:
+            for block in table:
+                users[block] += block != NULL_BLOCK
+        for block, (count, expected) in enumerate(zip(self.ref_counts, users, strict=True)):
+            if count != expected:
+                raise IntegrityError(
+                    f"block {block}: reference count {count}, but {expected} requests hold it"
+                )
+
+    def _check_free_blocks(self) -> None:
+        cached = list(self.policy)
+        if len(cached) != len(self.policy):
+            raise IntegrityError(f"policy says it holds {len(self.policy)} blocks, but lists {len(cached)}")
+        free = [*self._blank, *cached]
+        if len(set(free)) != len(free):
+            twice = next(block for block in free if free.count(block) > 1)
+            raise IntegrityError(f"block {twice}: twice among the free blocks")
+        for block in free:
+            if self.ref_counts[block]:
+                raise IntegrityError(
+                    f"block {block}: free, but its reference count is {self.ref_counts[block]}"
+                )
+        for block in self._blank:
+            if self.hashes[block] is not None:
+                raise IntegrityError(f"block {block}: blank, but has hash {self.hashes[block]!r}")
+        for block in cached:
+            if self.hashes[block] is None:
+                raise IntegrityError(f"block {block}: held by the policy, but has no hash")
+        used = sum(count > 0 for count in self.ref_counts) - 1
+        if used + len(free) != self.capacity_blocks:
+            raise IntegrityError(f"{used} used + {len(free)} free blocks are not {self.capacity_blocks}")
+
+    def _check_hash_map(self) -> None:
+        mapped: dict[BlockId, BlockHash] = {}
+        for block_hash, twins in self._by_hash.items():
+            if not twins:
+                raise IntegrityError(f"hash {block_hash!r}: in the map without a block")
+            mapped.update(dict.fromkeys(twins, block_hash))
+        for index, block_hash_or_none in enumerate(self.hashes):
+            found = mapped.get(BlockId(index))
+            if found != block_hash_or_none:
+                raise IntegrityError(f"block {index}: hash {block_hash_or_none!r}, but the map has {found!r}")
+        if sum(map(len, self._by_hash.values())) != len(mapped):
+            raise IntegrityError("a block stands in the hash map under two hashes")
