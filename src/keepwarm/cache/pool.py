@@ -42,7 +42,7 @@ class BlockPool:
         self.hashes: list[BlockHash | None] = [None] * (capacity_blocks + 1)
         self._blank: deque[BlockId] = deque(map(BlockId, range(1, capacity_blocks + 1)))
         # Blocks of equal content are kept, oldest first, and never merged.
-        self._by_hash: dict[BlockHash, dict[BlockId, None]] = {}
+        self._by_hash: dict[BlockHash, list[BlockId]] = {}
 
     @property
     def free_blocks(self) -> int:
@@ -60,7 +60,7 @@ class BlockPool:
             twins = self._by_hash.get(block_hash)
             if twins is None:
                 break
-            found.append(next(iter(twins)))
+            found.append(twins[0])
         return found
 
     def fits(self, hits: Sequence[BlockId], new_blocks: int) -> bool:
@@ -97,11 +97,11 @@ class BlockPool:
         for block, block_hash in zip(blocks[start : len(hashes)], hashes[start:], strict=True):
             if self.hashes[block] is not None or self.ref_counts[block] == 0:
                 raise IntegrityError(
-                    f"block {block!r} cannot be cached as {block_hash!r}: it has hash {self.hashes[block]!r} and "
-                    f"{self.ref_counts[block]} users; pass the number of blocks already cached as start"
+                    f"block {block!r} cannot be cached as {block_hash!r}: it has hash {self.hashes[block]!r} "
+                    f"and {self.ref_counts[block]} users; pass the number of blocks already cached as start"
                 )
             self.hashes[block] = block_hash
-            self._by_hash.setdefault(block_hash, {})[block] = None
+            self._by_hash.setdefault(block_hash, []).append(block)
 
     def free(self, blocks: Sequence[BlockId]) -> None:
         """Let go of a request's blocks, given in prompt order; the tail is freed first. Mutates.
@@ -146,7 +146,7 @@ class BlockPool:
     def _evict(self, evicted: list[BlockHash]) -> BlockId:
         victim = self.policy.pop_victim()
         twins = self._by_hash[victim.hash]
-        del twins[victim.id]
+        twins.remove(victim.id)
         if not twins:
             del self._by_hash[victim.hash]
         self.hashes[victim.id] = None
@@ -169,10 +169,10 @@ class BlockPool:
         for table in tables:
             for block in table:
                 users[block] += block != NULL_BLOCK
-        for block, (count, expected) in enumerate(zip(self.ref_counts, users, strict=True)):
+        for index, (count, expected) in enumerate(zip(self.ref_counts, users, strict=True)):
             if count != expected:
                 raise IntegrityError(
-                    f"block {block}: reference count {count}, but {expected} requests hold it"
+                    f"block {index}: reference count {count}, but {expected} requests hold it"
                 )
 
     def _check_free_blocks(self) -> None:
