@@ -47,11 +47,11 @@ format: $(DEV)/.stamp  ## Apply the formatter and the safe lint fixes
 	$(BIN)/ruff format .
 
 generate: $(DEV)/.stamp  ## Rewrite the documentation that is made from the code
-	$(BIN)/python scripts/generate_docs.py
+	$(BIN)/python -m scripts.generate_docs
 
 docs: $(DEV)/.stamp  ## Build the documentation site into site/
-	$(BIN)/python scripts/generate_docs.py --check
-	$(BIN)/mkdocs build --strict --quiet --site-dir site
+	$(BIN)/python -m scripts.generate_docs --check
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir site
 
 bench: $(DEV)/.stamp $(TOKENIZERS)/.stamp  ## Run every bench and rewrite the table in bench/README.md
 	$(BIN)/python -m bench --all --write bench/README.md

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import bench
+from scripts.markers import between
 
 START = "<!-- results: rewritten by `make bench` -->"
 END = "<!-- end of results -->"
@@ -78,11 +79,6 @@ def machine() -> str:
 
 def rewrite_table(readme: Path, results: list[Result]) -> None:
     """Put the results between the markers of ``readme``; ``ValueError`` when it has none."""
-    text = readme.read_text()
-    if START not in text or END not in text:
-        raise ValueError(
-            f"{readme} has no results markers: put {START!r} and {END!r} where the table belongs"
-        )
     known = benches()
     rows = ["| bench | measured | held to | detail |", "| --- | --- | --- | --- |"]
     for result in results:
@@ -90,5 +86,5 @@ def rewrite_table(readme: Path, results: list[Result]) -> None:
         rows.append(
             f"| {result.name} | {result.value:g} {result.unit} | {known[result.name].target} | {detail} |"
         )
-    before, after = text.split(START)[0], text.split(END)[1]
-    readme.write_text("\n".join([before + START, "", f"Machine: {machine()}.", "", *rows, "", END + after]))
+    body = "\n".join([f"Machine: {machine()}.", "", *rows])
+    readme.write_text(between(readme.read_text(), START, END, body))
