@@ -1,0 +1,40 @@
+"""The commands of ``keepwarm``, one line each. Nothing heavy is imported before a command runs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from keepwarm import __version__
+from keepwarm.cli import causes, diagnose, explain
+from keepwarm.cli.boundary import Boundary
+from keepwarm.cli.output import write_text
+
+app = typer.Typer(
+    cls=Boundary,
+    help="Find out why an LLM application's prompts miss the prefix cache.",
+    rich_markup_mode=None,  # help is plain text: rich alone would cost more than the rest of the start
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("diagnose")(diagnose.command)
+app.command("explain")(explain.command)
+app.command("causes")(causes.command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        write_text(f"keepwarm {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+) -> None:
+    """Find out why an LLM application's prompts miss the prefix cache."""

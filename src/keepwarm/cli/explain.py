@@ -1,0 +1,59 @@
+"""``keepwarm explain``: what became of one request's tokens, and why."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from keepwarm.cli import options as shared
+from keepwarm.cli.output import screen, write_bytes, write_text
+from keepwarm.cli.progress import progress_bar
+
+RequestName = Annotated[
+    str,
+    typer.Argument(
+        metavar="REQUEST", help="Id of the request, or its 1-based line number.", show_default=False
+    ),
+]
+
+
+def command(
+    trace: shared.Trace,
+    request: RequestName,
+    format: shared.Format = "auto",  # noqa: A002 - the option's name in the contract
+    tokenizer: shared.Tokenizer = None,
+    chat_template: shared.ChatTemplate = None,
+    block_size: shared.BlockSize = None,
+    capacity_blocks: shared.CapacityBlocks = None,
+    ttl_s: shared.TtlS = None,
+    json: shared.Json = False,
+    reveal: shared.Reveal = False,
+) -> None:
+    """Explain one request: its tokens by fate, its baseline, where it breaks and why."""
+    import msgspec
+
+    from keepwarm.diagnose import diagnose
+    from keepwarm.diagnose.report.as_json import request_document, to_json
+    from keepwarm.diagnose.report.mask import masked
+    from keepwarm.diagnose.report.request import find_request, findings_of, render_request
+
+    options = shared.trace_options(
+        format=format,
+        tokenizer=tokenizer,
+        chat_template=chat_template,
+        block_size=block_size,
+        capacity_blocks=capacity_blocks,
+        ttl_s=ttl_s,
+    )
+    with progress_bar() as progress:
+        diagnosis = diagnose(trace, options, progress)
+    diagnosis = msgspec.structs.replace(diagnosis, rows=(find_request(diagnosis.rows, request),))
+    if not reveal:
+        diagnosis = masked(diagnosis)
+    row = diagnosis.rows[0]
+    if json:
+        write_bytes(to_json(request_document(diagnosis, row, findings_of(diagnosis, row), revealed=reveal)))
+        return
+    width, colour = screen()
+    write_text(render_request(diagnosis, row, width=width, colour=colour))

@@ -1,0 +1,121 @@
+"""Options that several commands share, and the check of each."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from keepwarm.diagnose.options import Options
+
+_MOST_BLOCK_TOKENS = 2**20
+_MOST_BLOCKS = 2**40
+
+
+def rate(value: float | None) -> float | None:
+    """A share between 0 and 1."""
+    if value is not None and not 0 <= value <= 1:
+        raise typer.BadParameter(f"{value!r} is not a rate from 0 to 1; write 0.5 for 50%")
+    return value
+
+
+def seconds(value: float | None) -> float | None:
+    """A positive time."""
+    if value is not None and not (math.isfinite(value) and value > 0):
+        raise typer.BadParameter(f"{value!r} is not a positive number of seconds")
+    return value
+
+
+Trace = Annotated[
+    str, typer.Argument(metavar="TRACE", help="Recorded requests, .gz and .zst too.", show_default=False)
+]
+Format = Annotated[
+    str, typer.Option("--format", metavar="NAME", help="Input format; auto reads it from the content.")
+]
+Tokenizer = Annotated[
+    str | None,
+    typer.Option(
+        "--tokenizer",
+        metavar="DIR|NAME|URL",
+        help="Tokenizer folder, Hugging Face name, or a running vLLM server. Without it: the built-in one.",
+    ),
+]
+ChatTemplate = Annotated[
+    str | None,
+    typer.Option(
+        "--chat-template", metavar="FILE", help="Jinja chat template. Without it: the tokenizer's own."
+    ),
+]
+BlockSize = Annotated[
+    int | None,
+    typer.Option(
+        "--block-size",
+        metavar="N",
+        min=1,
+        max=_MOST_BLOCK_TOKENS,
+        help="Tokens per cache block. Without it: what the trace records, else 16.",
+    ),
+]
+CapacityBlocks = Annotated[
+    int | None,
+    typer.Option(
+        "--capacity-blocks",
+        metavar="N",
+        min=1,
+        max=_MOST_BLOCKS,
+        help="Usable blocks of the simulated cache (vLLM's number less 1). Without it: unbounded.",
+    ),
+]
+TtlS = Annotated[
+    float | None,
+    typer.Option(
+        "--ttl-s",
+        metavar="S",
+        callback=seconds,
+        help="Seconds after which a provider drops an unused prefix.",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Reveal = Annotated[
+    bool, typer.Option("--reveal", help="Show recorded values instead of their kind and length.")
+]
+
+
+def trace_options(
+    *,
+    format: str,  # noqa: A002 - the option's name in the contract
+    tokenizer: str | None,
+    chat_template: str | None,
+    block_size: int | None,
+    capacity_blocks: int | None,
+    ttl_s: float | None,
+) -> Options:
+    """The options as ``keepwarm.diagnose`` takes them."""
+    from keepwarm.diagnose.options import Options
+
+    return Options(
+        format=format,
+        tokenizer=tokenizer,
+        chat_template=chat_template,
+        block_size=block_size,
+        capacity_blocks=capacity_blocks,
+        ttl_s=ttl_s,
+    )
+
+
+def words(options: Options) -> str:
+    """``options`` as typed in a shell, without those left at their default; begins with a space if any."""
+    import msgspec
+
+    given = (
+        (field.encode_name, getattr(options, field.name), field.default)
+        for field in msgspec.structs.fields(options)
+    )
+    return "".join(
+        f" --{name.replace('_', '-')} {shlex.quote(f'{value:g}' if isinstance(value, float) else str(value))}"
+        for name, value, default in given
+        if value != default
+    )

@@ -1,0 +1,79 @@
+"""The per-request rows as Parquet: one flat row a request, token counts in columns of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from keepwarm.diagnose.findings import RequestRow
+from keepwarm.diagnose.report.text import encodable
+
+SCHEMA = "keepwarm.requests/1"
+FATES = ("hit", "forced", "partial", "cold", "diverged", "evicted")
+
+
+class Column(NamedTuple):
+    """A column: its name, its Arrow type by name, whether it may be null, and its value in a row."""
+
+    name: str
+    type: str
+    nullable: bool
+    value: Callable[[RequestRow], object]
+
+
+def _text(name: str, *, nullable: bool = False) -> Column:
+    def value(row: RequestRow) -> str | None:
+        text: str | None = getattr(row, name)
+        return None if text is None else encodable(text)
+
+    return Column(name, "string", nullable, value)
+
+
+def _number(name: str, kind: str = "int64", *, nullable: bool = False) -> Column:
+    return Column(name, kind, nullable, lambda row: getattr(row, name))
+
+
+def _tokens(fate: str) -> Column:
+    return Column(f"{fate}_tokens", "int64", False, lambda row: getattr(row.tokens, fate))
+
+
+COLUMNS: tuple[Column, ...] = (
+    _number("index"),
+    _number("line"),
+    _text("id"),
+    _text("session"),
+    _text("call_site"),
+    _text("model"),
+    _number("time_s", "float64", nullable=True),
+    _tokens("prompt"),
+    *map(_tokens, FATES),
+    _number("cached_tokens", nullable=True),
+    _text("baseline_request", nullable=True),
+    _number("break_token", nullable=True),
+    _text("break_path", nullable=True),
+    _text("break_before"),
+    _text("break_here"),
+    _text("break_there"),
+    Column("causes", "list<string>", False, lambda row: list(row.causes)),
+)
+
+
+def to_parquet(rows: tuple[RequestRow, ...]) -> bytes:
+    """The file's bytes: the same for the same rows and the same pyarrow."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    types = {
+        "int64": pa.int64(),
+        "float64": pa.float64(),
+        "string": pa.string(),
+        "list<string>": pa.list_(pa.string()),
+    }
+    schema = pa.schema(
+        [pa.field(c.name, types[c.type], nullable=c.nullable) for c in COLUMNS], metadata={"schema": SCHEMA}
+    )
+    arrays = [pa.array([column.value(row) for row in rows], type=types[column.type]) for column in COLUMNS]
+    table = pa.table(arrays, schema=schema)
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    return bytes(sink.getvalue().to_pybytes())

@@ -1,0 +1,132 @@
+"""What the terminal and the HTML report say alike: the fates, the set-up, the order of things."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from keepwarm.diagnose.findings import CallSite, Diagnosis, Finding, Owner, TokenFates
+from keepwarm.diagnose.report.text import count, counted, percent, visible
+
+
+class Fate(NamedTuple):
+    """A fate of a prompt token, and how it is drawn: ``glyph`` tells it apart without colour."""
+
+    name: str
+    meaning: str
+    glyph: str
+    colour: str  # of the terminal's own palette
+
+
+FATES: tuple[Fate, ...] = (
+    Fate("hit", "served from the simulated cache", "█", "green"),
+    Fate("forced", "recomputed although cached: the engine always computes the last token", "▓", "cyan"),
+    Fate("partial", "in a trailing part-block, which is never cached", "▒", "yellow"),
+    Fate("cold", "new content, no prompt order could have saved it", "░", "blue"),
+    Fate("diverged", "seen before, but here it sits behind a break", "╳", "red"),
+    Fate("evicted", "was cached, then lost to capacity", "╱", "magenta"),
+)
+
+OWNERS: dict[Owner, str] = {
+    Owner.APP: "the application's own source",
+    Owner.MODEL: "text the model wrote, replayed by the application",
+    Owner.TEMPLATE: "the chat template or tokenizer",
+    Owner.ENGINE: "the server's configuration or routing",
+}
+
+
+def fate_counts(tokens: TokenFates) -> tuple[int, ...]:
+    """The six counts in the order of ``FATES``."""
+    return (tokens.hit, tokens.forced, tokens.partial, tokens.cold, tokens.diverged, tokens.evicted)
+
+
+def cells(counts: tuple[int, ...], width: int) -> tuple[int, ...]:
+    """``width`` cells shared out in proportion to ``counts``; what is not zero gets at least one."""
+    total = sum(counts)
+    if not total:
+        return tuple(0 for _ in counts)
+    exact = [number * width / total for number in counts]
+    shared = [max(1, int(part)) if number else 0 for number, part in zip(counts, exact, strict=True)]
+    order = range(len(counts))
+    while sum(shared) < width:
+        shared[max(order, key=lambda i: (exact[i] - shared[i], -i))] += 1
+    while sum(shared) > width:
+        shared[max(order, key=lambda i: (shared[i] > 1, shared[i] - exact[i], -i))] -= 1
+    return tuple(shared)
+
+
+def leaderboard(diagnosis: Diagnosis) -> list[CallSite]:
+    """Call sites, the one that loses most first."""
+    return sorted(diagnosis.call_sites, key=lambda site: (-site.lost_tokens, -site.prompt_tokens, site.id))
+
+
+def by_recovery(diagnosis: Diagnosis) -> list[Finding]:
+    """Findings, most recoverable first."""
+    return sorted(diagnosis.findings, key=lambda finding: -finding.recoverable_tokens)
+
+
+def site_names(diagnosis: Diagnosis) -> dict[str, str]:
+    """Call site id to the name shown for it."""
+    return {site.id: visible(site.name or site.id) for site in diagnosis.call_sites}
+
+
+def input_line(diagnosis: Diagnosis) -> str:
+    """``openai-chat · 120 requests · 4 call sites``."""
+    info = diagnosis.input
+    parts = [
+        visible(info.format),
+        counted(info.requests, "request"),
+        counted(len(diagnosis.call_sites), "call site"),
+    ]
+    return " · ".join(parts)
+
+
+def skipped_line(diagnosis: Diagnosis) -> str | None:
+    """``3 lines skipped``, or None when every line was used."""
+    skipped = diagnosis.input.skipped
+    return f"{counted(len(skipped), 'line')} skipped" if skipped else None
+
+
+def encoding_line(diagnosis: Diagnosis) -> str:
+    """Which tokenizer and template, and what that means for exactness."""
+    encoding = diagnosis.encoding
+    exactness = "token counts are exact" if encoding.exact else "token counts are approximate"
+    names = f"{visible(encoding.tokenizer)} · chat template {visible(encoding.chat_template)}"
+    note = f" ({visible(encoding.note)})" if encoding.note else ""
+    return f"{names} · {exactness}{note}"
+
+
+def cache_line(diagnosis: Diagnosis) -> str:
+    """Block size and capacity of the simulated cache."""
+    cache = diagnosis.cache
+    if cache.capacity_blocks is None:
+        capacity = "unbounded"
+    else:
+        tokens = cache.capacity_blocks * cache.block_size
+        capacity = f"{counted(cache.capacity_blocks, 'usable block')} ({count(tokens)} tokens)"
+    return f"simulated, {cache.block_size}-token blocks, {capacity}"
+
+
+def caveats(diagnosis: Diagnosis) -> list[str]:
+    """What the file does not say, and what follows for the reader."""
+    found = []
+    if not diagnosis.input.prompt_texts_known:
+        found.append("The file records hashes, not texts: where a prefix breaks is known, the words are not.")
+    elif not diagnosis.input.prompt_complete:
+        found.append(
+            "The file leaves out a part of each prompt (system text or tools): breaks there go unseen."
+        )
+    return found
+
+
+def verdict(diagnosis: Diagnosis) -> str:
+    """The hit rate now and with every finding fixed, in one sentence."""
+    now = f"{percent(diagnosis.hit_rate)} of the prompt tokens hit the cache (simulated)"
+    if not diagnosis.findings:
+        return now + "."
+    return f"{now}; with every finding fixed it would be {percent(diagnosis.hit_rate_if_fixed)} (simulated)."
+
+
+def varying(finding: Finding, most: int = 3) -> tuple[list[str], int]:
+    """Different values to show, at most ``most``, and how many more were recorded."""
+    values = list(dict.fromkeys(map(visible, finding.evidence.values)))
+    return values[:most], max(0, len(values) - most)
