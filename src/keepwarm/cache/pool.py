@@ -39,7 +39,7 @@ class BlockPool:
         self.policy = policy
         self.ref_counts: list[int] = [0] * (capacity_blocks + 1)
         self.ref_counts[NULL_BLOCK] = 1  # never freed, never handed out
-        self.hashes: list[BlockHash | None] = [None] * (capacity_blocks + 1)
+        self.contents: list[CachedBlock | None] = [None] * (capacity_blocks + 1)
         self._blank: deque[BlockId] = deque(map(BlockId, range(1, capacity_blocks + 1)))
         # Blocks of equal content are kept, oldest first, and never merged.
         self._by_hash: dict[BlockHash, list[BlockId]] = {}
@@ -95,12 +95,12 @@ class BlockPool:
         already (hits, earlier chunks). Raises IntegrityError if a block has a hash or no user.
         """
         for block, block_hash in zip(blocks[start : len(hashes)], hashes[start:], strict=True):
-            if self.hashes[block] is not None or self.ref_counts[block] == 0:
+            if self.contents[block] is not None or self.ref_counts[block] == 0:
                 raise IntegrityError(
-                    f"block {block!r} cannot be cached as {block_hash!r}: it has hash {self.hashes[block]!r} "
+                    f"block {block!r} cannot be cached as {block_hash!r}: it has {self.contents[block]!r} "
                     f"and {self.ref_counts[block]} users; pass the number of blocks already cached as start"
                 )
-            self.hashes[block] = block_hash
+            self.contents[block] = CachedBlock(block, block_hash)
             self._by_hash.setdefault(block_hash, []).append(block)
 
     def free(self, blocks: Sequence[BlockId]) -> None:
@@ -119,11 +119,11 @@ class BlockPool:
             self.ref_counts[block] -= 1
             if self.ref_counts[block]:
                 continue
-            block_hash = self.hashes[block]
-            if block_hash is None:
+            content = self.contents[block]
+            if content is None:
                 blank.append(block)
             else:
-                cached.append(CachedBlock(block, block_hash))
+                cached.append(content)
         self._blank.extendleft(reversed(blank))  # to the front, keeping their order
         self.policy.on_free(cached)
 
@@ -132,15 +132,15 @@ class BlockPool:
         if self.free_blocks != self.capacity_blocks:
             return False
         self._blank.extend(self.policy.on_reset())
-        self.hashes = [None] * (self.capacity_blocks + 1)
+        self.contents = [None] * (self.capacity_blocks + 1)
         self._by_hash = {}
         return True
 
     def _touch(self, block: BlockId) -> None:
-        block_hash = self.hashes[block]
-        if block_hash is None:
+        content = self.contents[block]
+        if content is None:
             raise IntegrityError(f"block {block!r} was looked up but has no hash; look up again")
-        self.policy.on_hit(CachedBlock(block, block_hash), was_free=self.ref_counts[block] == 0)
+        self.policy.on_hit(content, was_free=self.ref_counts[block] == 0)
         self.ref_counts[block] += 1
 
     def _evict(self, evicted: list[BlockHash]) -> BlockId:
@@ -149,7 +149,7 @@ class BlockPool:
         twins.remove(victim.id)
         if not twins:
             del self._by_hash[victim.hash]
-        self.hashes[victim.id] = None
+        self.contents[victim.id] = None
         self.policy.on_evict(victim)
         evicted.append(victim.hash)
         return victim.id
@@ -189,24 +189,25 @@ class BlockPool:
                     f"block {block}: free, but its reference count is {self.ref_counts[block]}"
                 )
         for block in self._blank:
-            if self.hashes[block] is not None:
-                raise IntegrityError(f"block {block}: blank, but has hash {self.hashes[block]!r}")
+            if self.contents[block] is not None:
+                raise IntegrityError(f"block {block}: blank, but has {self.contents[block]!r}")
         for block in cached:
-            if self.hashes[block] is None:
+            if self.contents[block] is None:
                 raise IntegrityError(f"block {block}: held by the policy, but has no hash")
         used = sum(count > 0 for count in self.ref_counts) - 1
         if used + len(free) != self.capacity_blocks:
             raise IntegrityError(f"{used} used + {len(free)} free blocks are not {self.capacity_blocks}")
 
     def _check_hash_map(self) -> None:
-        mapped: dict[BlockId, BlockHash] = {}
+        mapped: dict[BlockId, CachedBlock] = {}
         for block_hash, twins in self._by_hash.items():
             if not twins:
                 raise IntegrityError(f"hash {block_hash!r}: in the map without a block")
-            mapped.update(dict.fromkeys(twins, block_hash))
-        for index, block_hash_or_none in enumerate(self.hashes):
+            for block in twins:
+                if block in mapped:
+                    raise IntegrityError(f"block {block}: twice in the hash map")
+                mapped[block] = CachedBlock(block, block_hash)
+        for index, content in enumerate(self.contents):
             found = mapped.get(BlockId(index))
-            if found != block_hash_or_none:
-                raise IntegrityError(f"block {index}: hash {block_hash_or_none!r}, but the map has {found!r}")
-        if sum(map(len, self._by_hash.values())) != len(mapped):
-            raise IntegrityError("a block stands in the hash map under two hashes")
+            if content != found:
+                raise IntegrityError(f"block {index}: has {content!r}, but the hash map says {found!r}")

@@ -5,8 +5,8 @@ That is what an idle server would have done, without queueing and without reques
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from itertools import count
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count, islice
 from typing import NamedTuple
 
 from keepwarm._errors import InputError
@@ -73,8 +73,8 @@ def replay(
 ) -> list[ReplayRow]:
     """Hits and evictions of each request, in order.
 
-    ``capacity_blocks`` counts usable blocks; ``None`` is unbounded, where ``policy`` has no say and the
-    answer comes from array operations. A hit is whole blocks and leaves at least the prompt's last token
+    ``capacity_blocks`` counts usable blocks; ``None`` is unbounded. Where nothing can be evicted
+    ``policy`` has no say and the answer comes from array operations. A hit is whole blocks and leaves at least the prompt's last token
     to compute. An answer that would outgrow the capacity ends there, as a server's longest
     sequence never exceeds its cache.
 
@@ -83,22 +83,24 @@ def replay(
     """
     if block_size < 1:
         raise InputError(f"block size {block_size!r} is not positive; give the server's, say 16")
-    if capacity_blocks is None:
-        return _replay_unbounded(list(requests), block_size)
+    requests = list(requests)
+    most_blocks = sum(-(-request.computed_tokens() // block_size) for request in requests)
+    if capacity_blocks is None or capacity_blocks >= max(1, most_blocks):  # nothing is ever evicted
+        return _replay_unbounded(requests, block_size)
     pool = BlockPool(capacity_blocks, policy())
     unknown = count(-1, -1)  # hashes that nothing else has: real ones are not negative
     return [_replay_one(request, pool, block_size, unknown) for request in requests]
 
 
-def _replay_one(request: CacheRequest, pool: BlockPool, block_size: int, unknown: Iterable[int]) -> ReplayRow:
+def _replay_one(request: CacheRequest, pool: BlockPool, block_size: int, unknown: Iterator[int]) -> ReplayRow:
     if -(-request.prompt_tokens // block_size) > pool.capacity_blocks:
         return ReplayRow(request.prompt_tokens, 0, too_large=True)
     tokens = min(request.computed_tokens(), pool.capacity_blocks * block_size)
     full_blocks = tokens // block_size
-    hashes = [BlockHash(value) for value in request.blocks[:full_blocks].tolist()]
+    hashes: list[BlockHash] = request.blocks[:full_blocks].tolist()
     hits = [] if request.skip_reads else pool.lookup(hashes[: _most_hit_blocks(request, block_size)])
     blocks, evicted = pool.allocate(hits, -(-tokens // block_size) - len(hits))
-    hashes += [BlockHash(value) for _, value in zip(range(full_blocks - len(hashes)), unknown, strict=False)]
+    hashes.extend(map(BlockHash, islice(unknown, full_blocks - len(hashes))))
     pool.cache_full_blocks(blocks, hashes, start=len(hits))
     pool.free(blocks)
     return ReplayRow(request.prompt_tokens, len(hits) * block_size, evicted)

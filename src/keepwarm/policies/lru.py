@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 
-from keepwarm.policies.base import BlockHash, BlockId, CachedBlock, VictimOrder
+from keepwarm.policies.base import BlockId, CachedBlock, VictimOrder
 
 
 class Lru(VictimOrder):
@@ -19,11 +19,11 @@ class Lru(VictimOrder):
     name = "lru"
 
     def __init__(self) -> None:
-        self._queue: OrderedDict[BlockId, BlockHash] = OrderedDict()
+        self._queue: OrderedDict[BlockId, CachedBlock] = OrderedDict()
 
     def on_free(self, blocks: Sequence[CachedBlock]) -> None:
         """Append in the order given: the tail of a prompt is lost first."""
-        added = dict(blocks)
+        added = {block.id: block for block in blocks}
         held = added.keys() & self._queue.keys()
         if held or len(added) != len(blocks):
             raise ValueError(f"blocks freed twice: {sorted(held) or blocks!r}")
@@ -36,7 +36,7 @@ class Lru(VictimOrder):
 
     def pop_victim(self) -> CachedBlock:
         """Take the head: free for the longest time."""
-        return CachedBlock(*self._queue.popitem(last=False))
+        return self._queue.popitem(last=False)[1]
 
     def on_reset(self) -> list[BlockId]:
         """Empty the queue, head first."""
