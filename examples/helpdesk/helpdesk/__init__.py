@@ -1,0 +1,1 @@
+"""The support desk of Pennant Ledger, an online bookkeeping service."""
