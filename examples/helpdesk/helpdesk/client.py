@@ -76,9 +76,9 @@ class ChatClient:
         response = self._transport.send(body, session)
         try:
             message = response["choices"][0]["message"]
-        except (KeyError, IndexError, TypeError):
+            kept: ChatMessage = {"role": "assistant", "content": message.get("content")}
+        except (KeyError, IndexError, TypeError, AttributeError):
             raise UpstreamError("the answer carries no message") from None
-        kept: ChatMessage = {"role": "assistant", "content": message.get("content")}
         if message.get("tool_calls"):
             kept["tool_calls"] = message["tool_calls"]
         return kept
