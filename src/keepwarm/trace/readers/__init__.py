@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+from keepwarm.trace.readers.agent_sessions import AgentSessionsReader
+from keepwarm.trace.readers.anthropic_messages import AnthropicMessagesReader
+from keepwarm.trace.readers.bailian import BailianReader
 from keepwarm.trace.readers.base import Reader
+from keepwarm.trace.readers.mooncake import MooncakeReader
+from keepwarm.trace.readers.openai_batch import OpenAIBatchReader
 from keepwarm.trace.readers.openai_chat import OpenAIChatReader
+from keepwarm.trace.readers.openai_responses import OpenAIResponsesReader
 
-READERS: dict[str, type[Reader]] = {reader.name: reader for reader in (OpenAIChatReader,)}
+READERS: dict[str, type[Reader]] = {
+    reader.name: reader
+    for reader in (
+        OpenAIChatReader,
+        OpenAIResponsesReader,
+        OpenAIBatchReader,
+        AnthropicMessagesReader,
+        MooncakeReader,
+        BailianReader,
+        AgentSessionsReader,
+    )
+}
 """Every reader by the name of its format; on a tie of scores the earlier one wins."""
 
 FORMATS: tuple[str, ...] = tuple(READERS)

@@ -9,18 +9,10 @@ from keepwarm.trace.readers.fields import as_object, as_text, to_json_text, toke
 from keepwarm.trace.records import JsonObject
 
 _NOT_PARAMS = frozenset(
-    [
-        "model",
-        "messages",
-        "tools",
-        "functions",
-        "prompt",
-        "prompt_token_ids",
-        "metadata",
-        "input",
-        "system",
-        "instructions",
-    ]
+    (
+        *("model", "messages", "tools", "functions", "metadata", "system", "instructions", "input"),
+        *("prompt", "prompt_token_ids", "previous_response_id"),
+    )
 )
 _TEXT_REQUIRED = frozenset(("system", "developer", "user"))
 _KINDS = {
@@ -43,6 +35,13 @@ class Body(NamedTuple):
     params: JsonObject
     prompt_text: str | None = None
     prompt_token_ids: list[int] | None = None
+
+
+def body_object(body: object) -> JsonObject:
+    """The body, which has to be an object; raises Unusable."""
+    if not isinstance(body, dict):
+        raise Unusable(f"the request body is {kind(body)}; an object is expected")
+    return body
 
 
 def chat_body(body: JsonObject) -> Body:

@@ -1,0 +1,83 @@
+"""Hash-only traces of coding-agent sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from keepwarm.trace.readers.base import CERTAIN, Reader, Unusable
+from keepwarm.trace.readers.chat import kind
+from keepwarm.trace.readers.fields import as_count, as_duration, as_list, as_object, as_text
+from keepwarm.trace.readers.mooncake import hashed_prompt
+from keepwarm.trace.records import JsonObject, Request, Skipped, Usage
+
+BLOCK_SIZE_TOKENS = 64
+
+
+class AgentSessionsReader(Reader):
+    """Hash-only traces of coding-agent sessions, one session a line, as kv-cache-tester keeps them.
+
+    A line holds `id`, `block_size` and `requests`, each with `t` (seconds since the start of the session),
+    `model`, `in` and `out` (tokens), `hash_ids`, `api_time` and `ttft` (seconds). Entries of the type
+    `subagent` nest `requests` of their own, timed from the entry's `t`; they are a session of their own,
+    named `session/agent`. Ids of full blocks only, local to the session and its subagents, which share
+    them. There are no absolute times: sessions all start at 0 and overlap.
+    """
+
+    name = "agent-sessions"
+    prompt_texts_known = False
+    prompt_complete = False
+
+    @staticmethod
+    def score(record: JsonObject) -> float:
+        """By a list of requests with block ids."""
+        entries = as_list(record.get("requests"))
+        if not entries or not ("hash_id_scope" in record or "block_size" in record):
+            return 0.0
+        entry = as_object(entries[0])
+        return CERTAIN if "hash_ids" in entry or "requests" in entry else 0.0
+
+    def read(self, record: JsonObject, line: int) -> Iterator[Request | Skipped]:
+        """All requests of the session, subagents where they were started."""
+        entries = record.get("requests")
+        if not isinstance(entries, list):
+            raise Unusable(f"requests is {kind(entries)}; a list is expected")
+        session = as_text(record.get("id")) or f"line-{line}"
+        block_size = as_count(record.get("block_size")) or BLOCK_SIZE_TOKENS
+        scope = None if record.get("hash_id_scope") == "global" else session
+        for number, entry in enumerate(entries):
+            try:
+                yield from _entry(entry, session, f"{session}/{number}", (block_size, scope, line), 0.0)
+            except Unusable as error:
+                yield Skipped(line, f"requests[{number}]: {error}")
+
+
+def _entry(
+    entry: Any, session: str, request_id: str, common: tuple[int, str | None, int], start_s: float
+) -> Iterator[Request]:
+    if not isinstance(entry, dict):
+        raise Unusable(f"it is {kind(entry)}; an object is expected")
+    time_s = as_duration(entry.get("t"))
+    if "requests" in entry:
+        agent = as_text(entry.get("agent_id")) or request_id.rpartition("/")[2]
+        for number, nested in enumerate(as_list(entry["requests"])):
+            nested_start = start_s + (time_s or 0.0)
+            if isinstance(nested, dict) and "requests" in nested:
+                raise Unusable("a subagent within a subagent is not known in this format")
+            yield from _entry(nested, f"{session}/{agent}", f"{request_id}.{number}", common, nested_start)
+        return
+    block_size, scope, line = common
+    begun = None if time_s is None else start_s + time_s
+    api_time = as_duration(entry.get("api_time"))
+    hashed = hashed_prompt(entry, block_size, length_key="in", scope=scope)
+    yield Request(
+        line=line,
+        id=request_id,
+        time_s=begun,
+        session=session,
+        model=as_text(entry.get("model")) or "",
+        hashed=hashed,
+        usage=Usage(prompt_tokens=hashed.input_tokens, output_tokens=as_count(entry.get("out"))),
+        ttft_s=as_duration(entry.get("ttft")),
+        end_s=None if begun is None or api_time is None else begun + api_time,
+    )
