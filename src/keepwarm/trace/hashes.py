@@ -2,8 +2,8 @@
 
 A prefix cache may serve a block only if everything before it is equal too, so a block's hash has
 to cover its prefix. vLLM chains SHA-256, one call per block. Here the chain is a running sum: each
-block's content is mixed with its index to 64 bits, a block's hash is the mixed sum of all up to it.
-Sums have a closed form over whole arrays (``cumsum``), so no Python code runs per block.
+pair of token ids is mixed with its place in the prompt to 64 bits, and a block's hash is the sum of
+them all up to its end. Running sums are one array operation, so no Python code runs per block.
 
 **Odds.** Two different prefixes get equal hashes with a chance of about 2**-64, so any two of ``n``
 distinct prefixes do with about ``n**2 / 2**65``: 8e-6 for 16 million blocks. This is no defence
@@ -24,7 +24,7 @@ from keepwarm.trace.records import HashedPrompt
 
 BlockHashes = npt.NDArray[np.uint64]
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio, odd: indices far apart
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio, odd: keeps places apart
 _WORD_MASK = (1 << 64) - 1
 _NO_BLOCKS: BlockHashes = np.empty(0, dtype=np.uint64)
 _NO_BLOCKS.setflags(write=False)
@@ -55,10 +55,9 @@ def block_hashes(
     full_blocks = len(ids) // block_size
     if full_blocks == 0:
         return _NO_BLOCKS
-    words = _words(ids[: full_blocks * block_size], block_size)
-    places = np.arange(1, words.shape[1] + 1, dtype=np.uint64) * _GOLDEN
-    contents = _mix(words + places).sum(axis=1, dtype=np.uint64)
-    return _chain(contents, _start("tokens", str(block_size), seed, lora, salt))
+    words, words_per_block = _words(ids[: full_blocks * block_size], block_size)
+    sums = _prefix_sums(words, _start("tokens", str(block_size), seed, lora, salt))
+    return sums[words_per_block - 1 :: words_per_block].copy()  # a view would keep all sums alive
 
 
 def hashed_prompt_blocks(prompt: HashedPrompt) -> BlockHashes:
@@ -81,7 +80,7 @@ def hashed_prompt_blocks(prompt: HashedPrompt) -> BlockHashes:
         words = np.array(ids, dtype=np.int64).astype(np.uint64)
     except OverflowError:
         words = np.array([block_id & _WORD_MASK for block_id in ids], dtype=np.uint64)
-    return _chain(words, _start("ids", str(prompt.block_size), prompt.scope))
+    return _prefix_sums(words, _start("ids", str(prompt.block_size), prompt.scope))
 
 
 def _check_block_size(block_size: int) -> None:
@@ -89,12 +88,12 @@ def _check_block_size(block_size: int) -> None:
         raise InputError(f"block size {block_size!r} is not positive; give the server's, say 16")
 
 
-def _words(ids: TokenIds, block_size: int) -> npt.NDArray[np.uint64]:
-    """Token ids as 64-bit words, one row per block; two ids share a word where the size is even."""
+def _words(ids: TokenIds, block_size: int) -> tuple[npt.NDArray[np.uint64], int]:
+    """Token ids as 64-bit words, and how many make a block: two ids share one where the size is even."""
     if block_size % 2:
-        return ids.astype(np.uint32).astype(np.uint64).reshape(-1, block_size)
+        return ids.astype(np.uint32).astype(np.uint64), block_size
     pairs = np.ascontiguousarray(ids, dtype="<i4").view("<u8")  # little-endian: same on all platforms
-    return pairs.astype(np.uint64, copy=False).reshape(-1, block_size // 2)
+    return pairs.astype(np.uint64, copy=False), block_size // 2
 
 
 def _start(*parts: str | None) -> np.uint64:
@@ -106,17 +105,20 @@ def _start(*parts: str | None) -> np.uint64:
     return np.uint64(int.from_bytes(digest.digest(), "little"))
 
 
-def _chain(contents: npt.NDArray[np.uint64], start: np.uint64) -> BlockHashes:
-    """Running hash of block contents; wraps modulo 2**64 on purpose."""
-    indices = np.arange(1, len(contents) + 1, dtype=np.uint64) * _GOLDEN
-    sums = np.cumsum(_mix(_mix(contents) + indices), dtype=np.uint64)
+def _prefix_sums(words: npt.NDArray[np.uint64], start: np.uint64) -> npt.NDArray[np.uint64]:
+    """Sum of mixed words up to each; wraps modulo 2**64 on purpose."""
+    places = np.arange(1, len(words) + 1, dtype=np.uint64) * _GOLDEN
+    sums = np.cumsum(_mix(words + places), dtype=np.uint64)
     sums += start
-    return _mix(sums)
+    return sums
 
 
 def _mix(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """SplitMix64's output function (Steele, Lea, Flood 2014): a bijection in which every bit counts."""
-    words = words ^ (words >> np.uint64(30))
+    """SplitMix64's output function, in place: a bijection in which every bit counts.
+
+    Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014.
+    """
+    words ^= words >> np.uint64(30)
     words *= np.uint64(0xBF58476D1CE4E5B9)
     words ^= words >> np.uint64(27)
     words *= np.uint64(0x94D049BB133111EB)
