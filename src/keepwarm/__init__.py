@@ -18,9 +18,9 @@ if TYPE_CHECKING:
         TokenizerError,
         TraceError,
     )
-    from keepwarm.diagnose.options import Options
     from keepwarm.diagnose import diagnose as diagnose_trace
     from keepwarm.diagnose.findings import Diagnosis
+    from keepwarm.diagnose.options import Options
 
 __version__ = "0.1.0"
 
