@@ -10,10 +10,9 @@ rm -rf "$out"
 mkdir -p "$(dirname "$out")"
 "$keepwarm" diagnose "$traffic" --out "$out"
 
-report=$(find "$out" -name '*.html' | sort | head -n 1)
 cat <<NEXT
 
-Report: $PWD/$report
+Report: $PWD/$out/report.html
 Next steps:
   1. Open the report in a browser: one file, it needs no network.
   2. Look at one request:   $keepwarm explain $traffic REQUEST
