@@ -74,12 +74,13 @@ def replay(
     """Hits and evictions of each request, in order.
 
     ``capacity_blocks`` counts usable blocks; ``None`` is unbounded. Where nothing can be evicted
-    ``policy`` has no say and the answer comes from array operations. A hit is whole blocks and leaves at least the prompt's last token
-    to compute. An answer that would outgrow the capacity ends there, as a server's longest
-    sequence never exceeds its cache.
+    ``policy`` has no say and the answer comes from array operations. A hit is whole blocks and
+    leaves at least the prompt's last token to compute. An answer that would outgrow the capacity
+    ends there, as a server's longest sequence never exceeds its cache.
 
     Raises:
         InputError: ``block_size`` or ``capacity_blocks`` is not positive.
+        IntegrityError: the pool's invariants do not hold afterwards.
     """
     if block_size < 1:
         raise InputError(f"block size {block_size!r} is not positive; give the server's, say 16")
@@ -89,7 +90,9 @@ def replay(
         return _replay_unbounded(requests, block_size)
     pool = BlockPool(capacity_blocks, policy())
     unknown = count(-1, -1)  # hashes that nothing else has: real ones are not negative
-    return [_replay_one(request, pool, block_size, unknown) for request in requests]
+    rows = [_replay_one(request, pool, block_size, unknown) for request in requests]
+    pool.check_integrity()
+    return rows
 
 
 def _replay_one(request: CacheRequest, pool: BlockPool, block_size: int, unknown: Iterator[int]) -> ReplayRow:
