@@ -6,10 +6,18 @@ from keepwarm.trace.readers.agent_sessions import AgentSessionsReader
 from keepwarm.trace.readers.anthropic_messages import AnthropicMessagesReader
 from keepwarm.trace.readers.bailian import BailianReader
 from keepwarm.trace.readers.base import Reader
+from keepwarm.trace.readers.claude_code import ClaudeCodeReader
+from keepwarm.trace.readers.codex_rollout import CodexRolloutReader
+from keepwarm.trace.readers.langfuse import LangfuseReader
+from keepwarm.trace.readers.litellm import LiteLLMReader
 from keepwarm.trace.readers.mooncake import MooncakeReader
 from keepwarm.trace.readers.openai_batch import OpenAIBatchReader
 from keepwarm.trace.readers.openai_chat import OpenAIChatReader
 from keepwarm.trace.readers.openai_responses import OpenAIResponsesReader
+from keepwarm.trace.readers.otel_genai import OTelGenAIReader
+from keepwarm.trace.readers.sharegpt import ShareGPTReader
+from keepwarm.trace.readers.swe_agent_traj import SWEAgentTrajReader
+from keepwarm.trace.readers.vllm_debug_log import VLLMDebugLogReader
 
 READERS: dict[str, type[Reader]] = {
     reader.name: reader
@@ -18,6 +26,14 @@ READERS: dict[str, type[Reader]] = {
         OpenAIResponsesReader,
         OpenAIBatchReader,
         AnthropicMessagesReader,
+        ClaudeCodeReader,
+        CodexRolloutReader,
+        LangfuseReader,
+        LiteLLMReader,
+        ShareGPTReader,
+        SWEAgentTrajReader,
+        OTelGenAIReader,
+        VLLMDebugLogReader,
         MooncakeReader,
         BailianReader,
         AgentSessionsReader,

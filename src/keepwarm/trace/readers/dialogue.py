@@ -54,6 +54,11 @@ class Dialogue:
         call |= {"type": "function", "function": {"name": name, "arguments": text}}
         self._assistant().setdefault("tool_calls", []).append(call)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the last message is the model's and may still be added to."""
+        return self._open is not None
+
     def close(self) -> None:
         """End the model's current message."""
         self._open = None
