@@ -7,4 +7,4 @@ def main() -> None:
     """Entry point of ``keepwarm``; ends the process with the exit code."""
     from keepwarm.cli.app import app
 
-    app(prog_name="keepwarm")
+    app()

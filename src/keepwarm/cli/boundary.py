@@ -37,9 +37,8 @@ class Boundary(TyperGroup):
         """Run a command and exit. Whatever ``standalone_mode`` says, nothing but SystemExit is raised."""
 
         def run() -> Any:
-            return super(Boundary, self).main(
-                args, prog_name, complete_var, False, windows_expand_args, **extra
-            )
+            name = prog_name or "keepwarm"
+            return super(Boundary, self).main(args, name, complete_var, False, windows_expand_args, **extra)
 
         sys.exit(_exit_code(run))
 
@@ -51,7 +50,7 @@ def _exit_code(run: Callable[[], Any]) -> int:
     except KeepwarmError as error:
         write_error(f"{error}" if not isinstance(error, IntegrityError) else _bug(error))
         return error.exit_code
-    except ClosedPipeError:
+    except (ClosedPipeError, SystemExit):  # typer exits by itself only when the reader of its help is gone
         abandon_stdout()
         return CLOSED_PIPE
     except (KeyboardInterrupt, typer.Abort):
@@ -76,7 +75,7 @@ def _other(error: Exception) -> int:
     if message is not None:
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "keepwarm"
-        text = message().strip().rstrip(".") or "no command given"
+        text = message().strip().rstrip(".")
         write_error(f"{text}; see '{command} --help'")
         return WRONG_CALL
     if os.environ.get("KEEPWARM_DEBUG"):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from keepwarm._errors import InputError
 
 _PLAIN_COLUMNS = 100  # where nobody says how wide: a pipe, a file, a CI log
-_NARROWEST, _WIDEST = 40, 140
+_NARROWEST, _WIDEST = 60, 140
 
 
 class ClosedPipeError(Exception):

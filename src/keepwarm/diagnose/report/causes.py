@@ -11,12 +11,13 @@ from keepwarm.diagnose.report import wording
 
 
 class Cause(NamedTuple):
-    """A cause as its rule documents it; ``documentation`` is Markdown, ``summary`` its first sentence."""
+    """A cause as its rule documents it; ``documentation`` is Markdown."""
 
     code: str
     owner: Owner
     fixable: bool
     summary: str
+    suggestion: str
     documentation: str
 
 
@@ -24,12 +25,17 @@ def known_causes() -> list[Cause]:
     """One entry per registered rule, in the order in which they are registered."""
     from keepwarm.diagnose.rules import CAUSES
 
-    causes = []
-    for code, rule in CAUSES.items():
-        documentation = inspect.cleandoc(rule.__doc__ or "")
-        summary = " ".join(documentation.split("\n\n")[0].split())
-        causes.append(Cause(code, Owner(rule.owner), bool(rule.fixable), summary, documentation))
-    return causes
+    return [
+        Cause(
+            code,
+            rule.owner,
+            rule.fixable(),
+            rule.summary,
+            rule.suggestion,
+            inspect.cleandoc(rule.__doc__ or ""),
+        )
+        for code, rule in CAUSES.items()
+    ]
 
 
 def named(causes: list[Cause], code: str) -> Cause:

@@ -12,8 +12,6 @@ import hashlib
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from keepwarm import __version__
 from keepwarm.diagnose.findings import Diagnosis
 from keepwarm.diagnose.report import strips, wording
@@ -72,6 +70,7 @@ def _environment() -> jinja2.Environment:
         # Whatever the template prints is made visible first: no place can forget to.
         finalize=lambda value: visible(value) if type(value) is str else value,
     )
+    environment.filters["lines"] = _lines
     environment.globals |= {
         "count": count,
         "counted": counted,
@@ -79,9 +78,15 @@ def _environment() -> jinja2.Environment:
         "share": share,
         "owners": {owner.value: words for owner, words in wording.OWNERS.items()},
         "w": wording,
-        "structs": msgspec.structs,
     }
     return environment
+
+
+def _lines(text: str) -> Any:
+    """Recorded text with its line ends both marked and kept."""
+    import markupsafe
+
+    return markupsafe.escape(visible(text)).replace("⏎", "⏎\n")
 
 
 def _asset(name: str) -> str:

@@ -3,24 +3,39 @@
 A varying value is shown by its kind and its length, ``‹time: 19 chars›``, and nothing else: no
 digit shapes, no word lengths, no hash that could be looked up. White space alone tells nothing
 about anybody and stays. The same values are covered wherever else a text of the diagnosis
-repeats them, and so is stable text that looks like a secret. Ids of requests and sessions,
-model names and JSON paths stay: they are how the reader finds the record again.
+repeats them, and so is stable text that looks like a secret.
+
+Of the text around one request's break only what a finding calls stable is shown: two requests
+may well share a customer's name. Ids of requests and sessions, model names and JSON paths stay:
+they are how the reader finds the record again.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterable
+from difflib import SequenceMatcher
+from typing import NamedTuple
 
 import msgspec
 
-from keepwarm.diagnose.findings import CallSite, Diagnosis, Evidence, Finding, InputInfo, RequestRow
+from keepwarm.diagnose.findings import Diagnosis, Evidence, Finding, RequestRow
 from keepwarm.diagnose.report.secrets import cover_secrets
 
 _MASK = re.compile(r"‹[a-z\-]{1,32}: \d+ chars?›")
 # Shorter values ("3", "no") occur in any text; they are covered where they stand as a value only.
 _SHORTEST_REPEAT = 3
+_SHORTEST_STABLE = 8  # characters shared with known stable text that are no coincidence
+_REMEMBERED = 65536  # requests of one call site break at the same few places
 Scrub = Callable[[str], str]
+
+
+class _Site(NamedTuple):
+    """What the findings of a call site say: kind of slot per cause, and its stable texts."""
+
+    kinds: dict[str, str | None]
+    stable: tuple[str, ...]
 
 
 def mask(value: str, kind: str | None = None) -> str:
@@ -31,15 +46,17 @@ def mask(value: str, kind: str | None = None) -> str:
 
 
 def masked(diagnosis: Diagnosis) -> Diagnosis:
-    """A copy of ``diagnosis`` that shows no recorded value. Idempotent."""
-    scrub = _scrubber(diagnosis.findings)
-    kinds = {(f.call_site, f.cause): f.slot_type for f in diagnosis.findings}
+    """A copy of ``diagnosis`` that shows no recorded value."""
+    scrub = functools.lru_cache(_REMEMBERED)(_scrubber(diagnosis.findings))
+    skipped = tuple(
+        msgspec.structs.replace(line, reason=scrub(line.reason)) for line in diagnosis.input.skipped
+    )
     return msgspec.structs.replace(
         diagnosis,
-        input=_masked_input(diagnosis.input, scrub),
-        call_sites=tuple(_masked_site(site, scrub) for site in diagnosis.call_sites),
+        input=msgspec.structs.replace(diagnosis.input, skipped=skipped),
+        call_sites=tuple(msgspec.structs.replace(s, name=scrub(s.name)) for s in diagnosis.call_sites),
         findings=tuple(_masked_finding(finding, scrub) for finding in diagnosis.findings),
-        rows=tuple(_masked_row(row, kinds, scrub) for row in diagnosis.rows),
+        rows=_masked_rows(diagnosis, scrub),
     )
 
 
@@ -48,7 +65,7 @@ def _scrubber(findings: Iterable[Finding]) -> Scrub:
     kinds: dict[str, str | None] = {}
     for finding in findings:
         for value in finding.evidence.values:
-            for text in {value, value.strip()}:
+            for text in (value, value.strip()):
                 if len(text) >= _SHORTEST_REPEAT and text.strip() and not _MASK.fullmatch(text):
                     kinds.setdefault(text, finding.slot_type)
     # Longest first, so that a value inside another does not leave the rest of it showing.
@@ -72,15 +89,6 @@ def _bounded(value: str) -> str:
     return (r"(?<!\w)" if value[0].isalnum() else "") + pattern + (r"(?!\w)" if value[-1].isalnum() else "")
 
 
-def _masked_input(info: InputInfo, scrub: Scrub) -> InputInfo:
-    skipped = tuple(msgspec.structs.replace(line, reason=scrub(line.reason)) for line in info.skipped)
-    return msgspec.structs.replace(info, skipped=skipped)
-
-
-def _masked_site(site: CallSite, scrub: Scrub) -> CallSite:
-    return msgspec.structs.replace(site, name=scrub(site.name))
-
-
 def _masked_finding(finding: Finding, scrub: Scrub) -> Finding:
     evidence = finding.evidence
     shown = Evidence(
@@ -94,13 +102,40 @@ def _masked_finding(finding: Finding, scrub: Scrub) -> Finding:
     return msgspec.structs.replace(finding, evidence=shown, suggestion=scrub(finding.suggestion))
 
 
-def _masked_row(row: RequestRow, kinds: dict[tuple[str, str], str | None], scrub: Scrub) -> RequestRow:
-    kind = next(
-        (kinds[row.call_site, cause] for cause in row.causes if (row.call_site, cause) in kinds), None
-    )
-    return msgspec.structs.replace(
-        row,
-        break_before=scrub(row.break_before),
-        break_here=mask(row.break_here, kind),
-        break_there=mask(row.break_there, kind),
-    )
+def _masked_rows(diagnosis: Diagnosis, scrub: Scrub) -> tuple[RequestRow, ...]:
+    sites: dict[str, _Site] = {}
+    for finding in diagnosis.findings:
+        kinds, stable = sites.get(finding.call_site, _Site({}, ()))
+        texts = tuple(text for text in (finding.evidence.before, finding.evidence.after) if text)
+        sites[finding.call_site] = _Site({finding.cause: finding.slot_type} | kinds, stable + texts)
+    nothing = _Site({}, ())
+
+    @functools.lru_cache(_REMEMBERED)
+    def context(call_site: str, causes: tuple[str, ...], text: str) -> str:
+        kinds, stable = sites.get(call_site, nothing)
+        kind = next((kinds[cause] for cause in causes if cause in kinds), None)
+        return scrub(_stable_part(text, stable, kind))
+
+    def masked_row(row: RequestRow) -> RequestRow:
+        show = functools.partial(context, row.call_site, row.causes)
+        return msgspec.structs.replace(
+            row,
+            break_before=show(row.break_before),
+            break_here=show(row.break_here),
+            break_there=show(row.break_there),
+        )
+
+    return tuple(map(masked_row, diagnosis.rows))
+
+
+def _stable_part(text: str, stable: tuple[str, ...], kind: str | None) -> str:
+    """``text`` with everything masked but its longest stretch that one of ``stable`` has too."""
+    start, length = 0, 0
+    for known in stable:
+        found = SequenceMatcher(None, text, known, autojunk=False).find_longest_match()
+        if found.size > length:
+            start, length = found.a, found.size
+    if length < min(_SHORTEST_STABLE, len(text)):
+        return mask(text)
+    end = start + length
+    return mask(text[:start], kind) + text[start:end] + mask(text[end:], kind)

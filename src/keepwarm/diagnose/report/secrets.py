@@ -8,9 +8,7 @@ Names of people have no shape and are not found: where they vary, they are value
 from __future__ import annotations
 
 import itertools
-import math
 import re
-from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -29,27 +27,25 @@ class Shape(NamedTuple):
 
 
 def _is_random(text: str) -> bool:
-    """Whether ``text`` reads as drawn at random: not a word, an identifier or a path.
+    """Whether ``text`` reads as drawn at random: not a word, a date, an identifier or a path.
 
     Random base64 changes between lower case, upper case and digits at about 0.6 of its
-    positions, identifiers at under 0.4; hex of 16 digits and more mixes digits and letters.
+    positions, identifiers at under 0.4; hex of 12 digits and more mixes digits and letters.
     """
-    if text.isdigit() or not any(map(str.isdigit, text)):
-        return len(text) >= 24 and text.isalpha() and _turns(text) >= 0.4
-    if re.fullmatch(r"[0-9a-f\-]{16,}|[0-9A-F\-]{16,}", text):
-        return sum(map(str.isalpha, text)) >= 3
-    return _turns(text) >= 0.45 or (len(text) >= 24 and _turns(text) >= 0.3 and _entropy_bits(text) >= 4)
+    core = "".join(filter(str.isalnum, text))
+    letters = sum(map(str.isalpha, core))
+    if len(core) < 12 or letters < 3:
+        return False
+    if re.fullmatch(r"(?=.*\d)(?:[0-9a-f]{16,}|[0-9A-F]{16,})", core):
+        return True
+    # Of a longer text the share is surer; words without any digit need that much to be told.
+    return _turns(core) >= 0.4 if len(core) >= 24 else _turns(core) >= 0.45 and letters < len(core)
 
 
 def _turns(text: str) -> float:
-    """Share of neighbouring characters that differ in class: lower, upper, digit, other."""
-    classes = [0 if c.islower() else 1 if c.isupper() else 2 if c.isdigit() else 3 for c in text]
+    """Share of neighbouring characters that differ in class: lower case, upper case, digit."""
+    classes = [0 if c.islower() else 1 if c.isupper() else 2 for c in text]
     return sum(a != b for a, b in itertools.pairwise(classes)) / max(1, len(text) - 1)
-
-
-def _entropy_bits(text: str) -> float:
-    """Shannon entropy per character, from the characters' own frequencies."""
-    return -sum(n / len(text) * math.log2(n / len(text)) for n in Counter(text).values())
 
 
 def _is_card(text: str) -> bool:

@@ -39,7 +39,7 @@ def render_report(
 
 
 def to_text(renderable: RenderableType, *, width: int, colour: bool) -> str:
-    """Render at ``width``; lines carry no trailing spaces."""
+    """Render at ``width``; lines carry no trailing spaces, and only what must not be wrapped is longer."""
     console = Console(
         file=io.StringIO(),
         width=width,
@@ -53,7 +53,7 @@ def to_text(renderable: RenderableType, *, width: int, colour: bool) -> str:
         _environ={},
     )
     with console.capture() as captured:
-        console.print(renderable)
+        console.print(renderable, crop=False)
     return "".join(line.rstrip() + "\n" for line in captured.get().splitlines())
 
 

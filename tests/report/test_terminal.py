@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import re
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keepwarm._errors import InputError
+from keepwarm.diagnose.findings import CallSite, Diagnosis, TokenFates
+from keepwarm.diagnose.report.request import find_request, findings_of, render_request
+from keepwarm.diagnose.report.terminal import render_report
+from keepwarm.diagnose.report.text import columns
+from keepwarm.diagnose.report.wording import cells
+from keepwarm.trace.records import Skipped
+from tests.report.sample import REQUEST_GOLDEN, TERMINAL_GOLDEN
+
+STEPS = [
+    ("keepwarm explain recordings/helpdesk.jsonl hd-0005", "the request behind finding 1"),
+    ("keepwarm causes clock", "what this cause is and how it is fixed"),
+]
+
+
+def report(diagnosis: Diagnosis, width: int = 100, *, colour: bool = False, top: int = 10) -> str:
+    return render_report(diagnosis, width=width, colour=colour, top=top, next_steps=STEPS)
+
+
+def test_golden_report(shown: Diagnosis) -> None:
+    assert report(shown) == TERMINAL_GOLDEN.read_text()
+
+
+def test_golden_request(shown: Diagnosis) -> None:
+    row = find_request(shown.rows, "hd-0031")
+    assert render_request(shown, row, width=100, colour=False) == REQUEST_GOLDEN.read_text()
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 140])
+def test_lines_fit(shown: Diagnosis, width: int) -> None:
+    commands = {command for command, _ in STEPS}
+    for line in report(shown, width).splitlines():
+        assert columns(line) <= width or line.strip() in commands
+
+
+def test_colour_changes_nothing_but_colour(shown: Diagnosis) -> None:
+    coloured = report(shown, colour=True)
+    assert "\x1b[" in coloured
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", coloured)
+    assert [line.rstrip() for line in plain.splitlines()] == report(shown).splitlines()
+
+
+def test_every_estimate_is_called_simulated(shown: Diagnosis) -> None:
+    text = " ".join(report(shown).split())
+    assert "hit the cache (simulated)" in text
+    assert "it would be 65.2% (simulated)" in text
+    assert text.count("of all prompt tokens (simulated)") == len(shown.findings)
+
+
+def test_top_says_how_many_are_hidden(shown: Diagnosis) -> None:
+    text = report(shown, top=2)
+    assert "and 4 findings more; --top 6 shows all" in text
+    assert "3. identity" not in text
+
+
+def test_nothing_found_is_said_plainly(shown: Diagnosis) -> None:
+    healthy = msgspec.structs.replace(shown, findings=(), hit_rate=0.913)
+    assert "Nothing to fix was found. 91.3% of the prompt tokens hit the cache (simulated)." in report(
+        healthy
+    )
+
+
+def test_an_empty_diagnosis_renders(shown: Diagnosis) -> None:
+    empty = msgspec.structs.replace(
+        shown, findings=(), call_sites=(), rows=(), tokens=TokenFates(), hit_rate=0.0
+    )
+    assert "no tokens" in report(empty)
+
+
+def test_hostile_text_reaches_no_terminal(shown: Diagnosis) -> None:
+    evil = "\x1b[2J\x1b]0;owned\x07\u202eevil\r\n"
+    finding = shown.findings[0]
+    evidence = msgspec.structs.replace(
+        finding.evidence, before=evil, values=(evil,), after=evil, note=evil, request=evil
+    )
+    site = CallSite(id="cs-1", name=evil, requests=1, sessions=1, hit_rate=0.5, lost_tokens=1)
+    hostile = msgspec.structs.replace(
+        shown,
+        input=msgspec.structs.replace(shown.input, path=evil, format=evil, skipped=(Skipped(1, evil),)),
+        encoding=msgspec.structs.replace(shown.encoding, tokenizer=evil, chat_template=evil, note=evil),
+        call_sites=(site,),
+        findings=(
+            msgspec.structs.replace(finding, evidence=evidence, cause=evil, path=evil, suggestion=evil),
+        ),
+    )
+    row = msgspec.structs.replace(
+        shown.rows[5],
+        id=evil,
+        session=evil,
+        model=evil,
+        baseline_request=evil,
+        break_path=evil,
+        break_before=evil,
+        break_here=evil,
+        break_there=evil,
+        causes=(evil,),
+    )
+    for text in (report(hostile), render_request(hostile, row, width=100, colour=False)):
+        assert not set(text) & set("\x1b\x07\r\u202e")
+        assert "⟨U+202E⟩evil" in text
+        assert "owned" not in text
+
+
+def test_a_long_name_is_cut_in_the_middle(shown: Diagnosis) -> None:
+    sites = tuple(msgspec.structs.replace(site, name=f"{'very-' * 60}{site.id}") for site in shown.call_sites)
+    text = report(msgspec.structs.replace(shown, call_sites=sites), 80)
+    assert all(columns(line) <= 80 for line in text.splitlines())
+    assert "…" in text
+    assert "cs-2" in text
+
+
+def test_request_by_id_then_by_line(diagnosis: Diagnosis) -> None:
+    row = diagnosis.rows[7]
+    assert find_request(diagnosis.rows, row.id) is row
+    assert find_request(diagnosis.rows, str(row.line)) is row
+    twin = msgspec.structs.replace(diagnosis.rows[0], id="9")
+    assert find_request((*diagnosis.rows, twin), "9") is twin
+
+
+def test_unknown_request_names_the_nearest(diagnosis: Diagnosis) -> None:
+    with pytest.raises(InputError, match=r"no request 'hd-013'.*'hd-001\d'"):
+        find_request(diagnosis.rows, "hd-013")
+    with pytest.raises(InputError, match="run from 'hd-0001' to 'hd-0120'"):
+        find_request(diagnosis.rows, "no such thing")
+
+
+def test_causes_of_a_request_lead_to_findings(diagnosis: Diagnosis) -> None:
+    row = next(row for row in diagnosis.rows if row.causes == ("clock", "identity"))
+    assert [finding.cause for finding in findings_of(diagnosis, row)] == ["clock", "identity"]
+
+
+@given(st.lists(st.integers(0, 10**9), min_size=6, max_size=6), st.integers(6, 200))
+def test_bar_cells_fill_the_bar_and_hide_nothing(counts: list[int], width: int) -> None:
+    shared = cells(tuple(counts), width)
+    assert sum(shared) == (width if any(counts) else 0)
+    assert all((cell > 0) == (number > 0) for cell, number in zip(shared, counts, strict=True))
