@@ -1,0 +1,89 @@
+"""Where a request leaves the longest prefix that any earlier request had."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from keepwarm.cache.replay import SharedPrefix
+from keepwarm.diagnose.traffic import Traffic, common_prefix
+from keepwarm.trace.prompt import Prompt
+
+_CONTEXT_TOKENS = 12
+
+
+class Break(NamedTuple):
+    """The break of one request, in tokens and in text; ``baseline`` is the earlier request."""
+
+    baseline: int
+    token: int
+    path: str | None
+    before: str
+    here: str
+    there: str
+
+
+def find_break(traffic: Traffic, index: int, shared: SharedPrefix, parent: int | None) -> Break | None:
+    """The break of request ``index``; ``None`` for a first request, a full hit, or a hash-only trace."""
+    if traffic.catalog.rows[index].hashed is not None:
+        return None
+    ids = traffic.ids(index)
+    candidates = [i for i in (shared.request_index, parent) if i is not None and 0 <= i < index]
+    if not candidates:
+        return None
+    lengths = {i: common_prefix(ids, traffic.ids(i)) for i in candidates}
+    baseline = max(lengths, key=lambda i: (lengths[i], i))
+    token = lengths[baseline]
+    if token >= len(ids):
+        return None
+    prompt, other = traffic.prompt(index), traffic.prompt(baseline)
+    return Break(
+        baseline=baseline,
+        token=token,
+        path=path_at(prompt, token),
+        before=text_of(prompt, token - _CONTEXT_TOKENS, token),
+        here=text_of(prompt, token, token + _CONTEXT_TOKENS),
+        there=text_of(other, token, token + _CONTEXT_TOKENS),
+    )
+
+
+def text_of(prompt: Prompt, start: int, end: int) -> str:
+    """Text of tokens ``start:end``, cut to the prompt."""
+    starts = prompt.char_starts
+    low, high = max(0, start), min(end, len(starts))
+    if low >= high:
+        return ""
+    stop = int(starts[high]) if high < len(starts) else len(prompt.rendered.text)
+    return prompt.rendered.text[int(starts[low]) : stop]
+
+
+def path_at(prompt: Prompt, token: int) -> str | None:
+    """The JSON path of a token, or of the next text behind it where the template printed it."""
+    if token >= len(prompt.char_starts):
+        return None
+    char = int(prompt.char_starts[token])
+    for span in prompt.rendered.spans:
+        if span.end > char and span.path is not None:
+            return span.path
+    return None
+
+
+def token_at(prompt: Prompt, path: str, char: int) -> int | None:
+    """The token that holds character ``char`` of the value at ``path`` (or of what lies below it)."""
+    for span in prompt.rendered.spans:
+        if span.path is None or not _is_below(span.path, path):
+            continue
+        if span.path != path or span.value_start < 0:
+            return _token(prompt, span.start)
+        if span.value_start <= char < span.value_start + (span.end - span.start):
+            return _token(prompt, span.start + char - span.value_start)
+    return None
+
+
+def _is_below(path: str, above: str) -> bool:
+    return path == above or (path.startswith(above) and path[len(above)] in ".[")
+
+
+def _token(prompt: Prompt, char: int) -> int:
+    return max(0, int(np.searchsorted(prompt.char_starts, char, side="right")) - 1)

@@ -1,0 +1,65 @@
+"""Prompts as they would be if the rendering of a turn were the beginning of the next one's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from keepwarm.diagnose.traffic import Traffic
+from keepwarm.trace.prompt import Prompt, TokenIds
+
+_KEPT = 256
+
+
+class GrowPrompt:
+    """Token ids of a session that only grow: earlier ids stay, the ids of new messages follow.
+
+    Stands for a chat template (or tokenizer path) that renders history as it was first sent.
+    Requests have to be asked for in recorded order.
+    """
+
+    def __init__(self, parents: Mapping[int, int]) -> None:
+        self._parents = parents  # rows whose messages continue those of the parent, which is mapped to
+        self._grown: dict[int, TokenIds] = {}
+        self._needed = frozenset(parents.values())
+
+    @property
+    def rows(self) -> frozenset[int]:
+        """Rows that change."""
+        return frozenset(self._parents)
+
+    def ids(self, traffic: Traffic, index: int) -> TokenIds:
+        """The ids of a row as they would be. Not to be called out of order."""
+        parent = self._parents.get(index)
+        ids = traffic.ids(index)
+        if parent is not None:
+            ids = self._continued(traffic, parent, index, ids)
+        if index in self._needed:
+            self._grown[index] = ids
+            while len(self._grown) > _KEPT:
+                del self._grown[next(iter(self._grown))]
+        return ids
+
+    def _continued(self, traffic: Traffic, parent: int, index: int, ids: TokenIds) -> TokenIds:
+        count = len(traffic.catalog.rows[parent].messages)
+        before, after = traffic.prompt(parent), traffic.prompt(index)
+        end_before, end_after = content_end(before, count), content_end(after, count)
+        grown = self._grown.get(parent)
+        if grown is None:
+            grown = before.ids
+        if end_before is None or end_after is None:
+            return ids
+        behind = len(before.ids) - end_before  # the generation prompt is not repeated
+        return np.concatenate([grown[: len(grown) - behind], ids[end_after:]])
+
+
+def content_end(prompt: Prompt, messages: int) -> int | None:
+    """The token behind the last character that the first ``messages`` messages put into the prompt."""
+    prefixes = tuple(f"messages[{i}]" for i in range(max(0, messages - 2), messages))
+    ends = [
+        span.end for span in prompt.rendered.spans if span.path is not None and span.path.startswith(prefixes)
+    ]
+    if not ends:
+        return None
+    return int(np.searchsorted(prompt.char_starts, max(ends), side="left"))

@@ -1,0 +1,135 @@
+"""Whether two pictures are the same picture in other bytes."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import struct
+import zlib
+from typing import Any
+from urllib.parse import urlsplit
+
+_PNG = b"\x89PNG\r\n\x1a\n"
+_MAX_PIXEL_BYTES = 64 << 20
+
+
+def media_url(part: Any) -> str | None:
+    """The address or data URL of a picture, sound or film in a content list."""
+    if not isinstance(part, dict):
+        return None
+    for key in ("image_url", "video_url", "audio_url", "input_audio", "image"):
+        value = part.get(key)
+        if isinstance(value, dict):
+            value = value.get("url") or value.get("data")
+        if isinstance(value, str):
+            return value
+    return None
+
+
+def media_path(part: Any) -> str:
+    """The path below a content part at which its address stands."""
+    for key in ("image_url", "video_url", "audio_url"):
+        value = part.get(key)
+        if isinstance(value, dict):
+            return f"{key}.url"
+        if isinstance(value, str):
+            return key
+    return "input_audio.data" if "input_audio" in part else "image"
+
+
+def same_media(a: str, b: str) -> float:
+    """Confidence that two addresses show the same thing: 0 for plainly different ones.
+
+    PNG pictures are compared by their unfiltered pixel rows, others by size; a signed address
+    that only changes its query names the same file.
+    """
+    if a == b:
+        return 1.0
+    a_bytes, b_bytes = _payload(a), _payload(b)
+    if a_bytes is None or b_bytes is None:
+        first, second = urlsplit(a), urlsplit(b)
+        same_file = (first.netloc, first.path) == (second.netloc, second.path) and first.path != ""
+        return 0.9 if same_file and a_bytes is b_bytes is None else 0.0
+    a_png, b_png = _png_pixels(a_bytes), _png_pixels(b_bytes)
+    if a_png is not None and b_png is not None:
+        return 0.98 if a_png == b_png else 0.0
+    a_size, b_size = _jpeg_size(a_bytes), _jpeg_size(b_bytes)
+    if a_size is not None and a_size == b_size:
+        return 0.8
+    return 0.5
+
+
+def _payload(url: str) -> bytes | None:
+    if not url.startswith("data:"):
+        return None
+    try:
+        return base64.b64decode(url.partition(",")[2], validate=False)
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def _png_pixels(data: bytes) -> tuple[bytes, bytes] | None:
+    """Header and pixel rows of a PNG, filters undone; ``None`` where it cannot be read."""
+    if not data.startswith(_PNG):
+        return None
+    header, packed, at = b"", b"", len(_PNG)
+    while at + 8 <= len(data):
+        (length,) = struct.unpack(">I", data[at : at + 4])
+        kind, body = data[at + 4 : at + 8], data[at + 8 : at + 8 + length]
+        header = body if kind == b"IHDR" else header
+        packed += body if kind == b"IDAT" else b""
+        at += 12 + length
+    try:
+        raw = zlib.decompressobj().decompress(packed, _MAX_PIXEL_BYTES)
+        return header, _unfiltered(raw, header)
+    except (zlib.error, struct.error, IndexError, KeyError):
+        return None
+
+
+def _unfiltered(raw: bytes, header: bytes) -> bytes:
+    """Pixel bytes of PNG rows (RFC 2083, section 6), for pictures that are not interlaced."""
+    width, _height, depth, colour, _c, _f, interlaced = struct.unpack(">IIBBBBB", header)
+    if interlaced:
+        return raw
+    channels = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[colour]
+    step = max(1, channels * depth // 8)
+    row_bytes = (width * channels * depth + 7) // 8
+    above, out = bytearray(row_bytes), bytearray()
+    for start in range(0, len(raw), row_bytes + 1):
+        row = bytearray(raw[start + 1 : start + 1 + row_bytes])
+        _undo(raw[start], row, above, step)
+        out += row
+        above = row
+    return bytes(out)
+
+
+def _undo(kind: int, row: bytearray, above: bytearray, step: int) -> None:
+    for i in range(len(row)):
+        left = row[i - step] if i >= step else 0
+        up = above[i]
+        corner = above[i - step] if i >= step else 0
+        if kind == 1:
+            row[i] = (row[i] + left) & 255
+        elif kind == 2:
+            row[i] = (row[i] + up) & 255
+        elif kind == 3:
+            row[i] = (row[i] + (left + up) // 2) & 255
+        elif kind == 4:
+            guess = left + up - corner
+            nearest = min((left, up, corner), key=lambda value: abs(guess - value))
+            row[i] = (row[i] + nearest) & 255
+
+
+def _jpeg_size(data: bytes) -> tuple[int, int] | None:
+    """Width and height from a JPEG's frame header."""
+    if not data.startswith(b"\xff\xd8"):
+        return None
+    at = 2
+    while at + 9 < len(data) and data[at] == 0xFF:
+        marker = data[at + 1]
+        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+            height, width = struct.unpack(">HH", data[at + 5 : at + 9])
+            return width, height
+        (length,) = struct.unpack(">H", data[at + 2 : at + 4])
+        at += 2 + length
+    return None

@@ -1,0 +1,167 @@
+"""What the rules about slots in a stable text have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from keepwarm.diagnose.changes import Change
+from keepwarm.diagnose.findings import Evidence
+from keepwarm.diagnose.fixes import CutSlot, Fix, Place, ReplaceContent, ReplaceTools
+from keepwarm.diagnose.rules.base import Candidate
+from keepwarm.diagnose.slot_types import Seen, SlotType, classify
+from keepwarm.diagnose.tool_lists import ToolText
+from keepwarm.diagnose.view import SiteView, TypedSlot
+from keepwarm.trace.catalog import ContentId
+
+_VALUES_SHOWN = 3
+_CONTEXT_CHARS = 24
+_TOOLS_ORDER = 0.5  # tools are printed after the system text and before the conversation
+
+
+def slot_candidates(view: SiteView, slot_type: SlotType, *, constant: bool = False) -> Iterator[Candidate]:
+    """One candidate per text that has slots of the type; ``constant`` if they need not vary at all."""
+    places = list(dict.fromkeys(slot.place for slot in view.slots if slot.type is slot_type))
+    for place in places:
+        slots = [slot for slot in view.slots if slot.place == place and slot.type is slot_type]
+        yield _slot_candidate(view, place, slots, constant)
+    yield from _tool_text_candidates(view, slot_type)
+
+
+def change_candidates(
+    view: SiteView, changes: Sequence[Change], slot_type: SlotType | None
+) -> Iterator[Candidate]:
+    """One candidate for messages that are sent again in other words: send them as at first."""
+    if not changes:
+        return
+    first = min(changes, key=lambda change: (change.edit.old_index, change.edit.row))
+    rows = tuple(sorted({change.edit.row for change in changes}))
+    parent, row = (view.catalog.rows[i] for i in (first.edit.parent, first.edit.row))
+    yield Candidate(
+        path=first.path,
+        rows=rows,
+        confidence=min(change.confidence for change in changes),
+        evidence=Evidence(
+            request=row.id,
+            compared_with=parent.id,
+            before=first.before,
+            values=(first.old_value, first.new_value),
+            after=first.after,
+        ),
+        order=1.0 + first.edit.old_index,
+        slot_type=None if slot_type is None else slot_type.value,
+        fixes=(as_first_sent(view, changes),),
+        anchor=(row.index, _content_path(first), 0),
+    )
+
+
+def as_first_sent(view: SiteView, changes: Sequence[Change]) -> Fix:
+    """A fix that replaces every later variant of a message by its first one."""
+    first: dict[ContentId, ContentId] = {}
+    for change in sorted(changes, key=lambda change: change.edit.row):
+        old, new = change.edit.old, change.edit.new
+        if new is None:
+            continue
+        root = first.get(old, old)
+        if new != root:
+            first.setdefault(new, root)
+    return ReplaceContent(view.catalog, first, (row.index for row in view.rows))
+
+
+def _content_path(change: Change) -> str:
+    """The path of the change in the newer request, where the message may stand elsewhere."""
+    index = change.edit.new_index if change.edit.new_index is not None else change.edit.old_index
+    return f"messages[{index}]" + change.path.partition("]")[2]
+
+
+def _slot_candidate(view: SiteView, place: Place, slots: Sequence[TypedSlot], constant: bool) -> Candidate:
+    rows = _varying_rows(slots)
+    fixes = tuple(
+        CutSlot(
+            place,
+            slot.ranges,
+            constant=next(iter(slot.values.values())) if constant else None,
+            rows=slot.ranges,
+        )
+        for slot in slots
+    )
+    shown = slots[0]
+    sample = rows[0] if rows else next(iter(shown.values))
+    before = [i for i in shown.values if i < sample and shown.values[i] != shown.values[sample]]
+    return Candidate(
+        path=place.path(),
+        rows=rows,
+        confidence=min(slot.confidence for slot in slots),
+        evidence=Evidence(
+            request=view.catalog.rows[sample].id,
+            compared_with=view.catalog.rows[before[-1]].id if before else None,
+            before=shown.slot.before,
+            values=tuple(dict.fromkeys(shown.values.values()))[:_VALUES_SHOWN],
+            after=shown.slot.after,
+            note="" if len(slots) == 1 else f"{len(slots)} slots of this kind in the same text",
+        ),
+        order=place.message + shown.ranges[sample].start / 10_000_000,
+        slot_type=shown.type.value,
+        fixes=fixes,
+        anchor=(sample, place.path(), shown.ranges[sample].start),
+    )
+
+
+def _varying_rows(slots: Sequence[TypedSlot]) -> tuple[int, ...]:
+    """Rows whose value was not there before."""
+    rows: set[int] = set()
+    for slot in slots:
+        previous: str | None = None
+        for index, value in slot.values.items():
+            if previous is not None and value != previous:
+                rows.add(index)
+            previous = value
+    return tuple(sorted(rows))
+
+
+def _tool_text_candidates(view: SiteView, slot_type: SlotType) -> Iterator[Candidate]:
+    for text in view.tools.texts:
+        seen = {
+            index: Seen(value, value[:_CONTEXT_CHARS], view.sessions[index], view.catalog.rows[index].time_s)
+            for index, value in sorted(text.values.items())
+        }
+        found = _leaf_slot(view, text)
+        kind, confidence = found if found is not None else classify(list(seen.values()))
+        if kind is slot_type:
+            yield _tool_text_candidate(view, text, kind, confidence)
+
+
+def _leaf_slot(view: SiteView, text: ToolText) -> tuple[SlotType, float] | None:
+    """The type of the first slot inside a leaf that is mostly stable text."""
+    from keepwarm.diagnose.slots import find_slots
+
+    texts = list(dict.fromkeys(text.values.values()))
+    slots = find_slots(texts)
+    if not slots:
+        return None
+    ranges = dict(zip(texts, slots[0].ranges, strict=True))
+    seen = []
+    for index, value in sorted(text.values.items()):
+        found = ranges[value]
+        context = value[max(0, found.start - _CONTEXT_CHARS) : found.end + _CONTEXT_CHARS]
+        row = view.catalog.rows[index]
+        seen.append(Seen(value[found.start : found.end], context, view.sessions[index], row.time_s))
+    return classify(seen)
+
+
+def _tool_text_candidate(view: SiteView, text: ToolText, kind: SlotType, confidence: float) -> Candidate:
+    rows = tuple(sorted(text.values))
+    values = tuple(dict.fromkeys(text.values.values()))
+    return Candidate(
+        path=text.path,
+        rows=rows,
+        confidence=confidence,
+        evidence=Evidence(
+            request=view.catalog.rows[rows[-1]].id,
+            compared_with=view.catalog.rows[rows[0]].id,
+            values=values[:_VALUES_SHOWN],
+        ),
+        order=_TOOLS_ORDER + text.index / 10_000,
+        slot_type=kind.value,
+        fixes=(ReplaceTools(text.constant, (row.index for row in view.rows)),),
+        anchor=(rows[-1], text.path, 0),
+    )

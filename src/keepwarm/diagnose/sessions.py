@@ -1,0 +1,83 @@
+"""Which requests belong together, and which earlier request each one continues."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Sequence
+
+import msgspec
+
+from keepwarm.trace.catalog import Catalog, ContentId, Row
+
+_LOOK_BACK = 8
+
+
+class Lineage(msgspec.Struct, frozen=True):
+    """Per request, in catalog order: its session, and the index of the request it continues."""
+
+    sessions: tuple[str, ...]
+    parents: tuple[int | None, ...]
+    named: bool  # False where sessions were inferred
+
+
+def trace_lineage(catalog: Catalog, sites: Sequence[int]) -> Lineage:
+    """Sessions as recorded, else inferred from growing prompts; parents within session and site.
+
+    ``sites`` gives the call site of each request. The parent is the latest of the few newest
+    requests of the session that shares most of the conversation, so that a branch is compared
+    with its own past and a variant with the newest turn.
+    """
+    sessions = _sessions(catalog)
+    recent: dict[tuple[str, int], deque[Row]] = defaultdict(lambda: deque(maxlen=_LOOK_BACK))
+    parents: list[int | None] = []
+    for row, session, site in zip(catalog.rows, sessions, sites, strict=True):
+        earlier = recent[session, site]
+        parents.append(_parent(catalog, row, earlier))
+        earlier.append(row)
+    named = any(row.session is not None for row in catalog.rows)
+    return Lineage(tuple(sessions), tuple(parents), named)
+
+
+def _parent(catalog: Catalog, row: Row, earlier: Sequence[Row]) -> int | None:
+    if not earlier:
+        return None
+    mine = Counter(catalog.message_key(content) for content in row.messages)
+    best, best_shared = earlier[-1], -1
+    for candidate in earlier:
+        theirs = Counter(catalog.message_key(content) for content in candidate.messages)
+        shared = (mine & theirs).total()
+        if shared >= best_shared:
+            best, best_shared = candidate, shared
+    return best.index
+
+
+def _sessions(catalog: Catalog) -> list[str]:
+    """The recorded session, or the one whose earlier conversation this request begins with."""
+    by_history: dict[tuple[ContentId, ...], str] = {}
+    sessions: list[str] = []
+    for row in catalog.rows:
+        session = row.session
+        turns = _turns(catalog, row)
+        if session is None:
+            session = _continued(turns, by_history) or f"~{row.index + 1}"
+        if turns:
+            by_history[turns] = session
+        sessions.append(session)
+    return sessions
+
+
+def _turns(catalog: Catalog, row: Row) -> tuple[ContentId, ...]:
+    """The conversation without what an application puts in front of it."""
+    return tuple(
+        content
+        for content in row.messages
+        if catalog.message(content).get("role") not in ("system", "developer")
+    )
+
+
+def _continued(turns: tuple[ContentId, ...], by_history: dict[tuple[ContentId, ...], str]) -> str | None:
+    for length in range(len(turns) - 1, 0, -1):
+        session = by_history.get(turns[:length])
+        if session is not None:
+            return session
+    return None

@@ -1,0 +1,127 @@
+"""Slots: the stretches of an otherwise stable text that vary from request to request.
+
+The distinct texts at one position of a call site are laid over each other; what all of them
+share is the stable text, the gaps are slots. Every text gets its own range per slot, so a
+slot can be cut out of, or made constant in, any recorded request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from keepwarm.diagnose.words import Gap, diff, split_words
+
+_CONTEXT_CHARS = 80
+_VARIANTS_COMPARED = 40
+_MIN_STABLE_CHARS = 40
+_MIN_STABLE_SHARE = 0.15
+_MIN_BRIDGE_WORDS = 2
+
+
+class Range(NamedTuple):
+    """Characters ``start:end`` of one text."""
+
+    start: int
+    end: int
+
+
+class Slot(msgspec.Struct, frozen=True, kw_only=True):
+    """A varying stretch: one range per text, and stable text around it."""
+
+    number: int
+    before: str
+    after: str
+    ranges: tuple[Range, ...]  # parallel to the texts
+
+    def values(self, texts: Sequence[str]) -> list[str]:
+        """What stands in the slot in each text."""
+        return [text[r.start : r.end] for text, r in zip(texts, self.ranges, strict=True)]
+
+
+def find_slots(texts: Sequence[str]) -> tuple[Slot, ...]:
+    """Slots of distinct ``texts`` in order; empty when they do not share a stable text."""
+    if len(texts) < 2:
+        return ()
+    base = texts[0]
+    sample = _sample(len(texts))
+    gaps = {i: diff(base, texts[i]) for i in sample}
+    holes = _union([Range(gap.a_start, gap.a_end) for i in sample for gap in gaps[i]])
+    holes = _bridge(base, holes)
+    stable_chars = len(base) - sum(hole.end - hole.start for hole in holes)
+    if stable_chars < max(_MIN_STABLE_CHARS, _MIN_STABLE_SHARE * len(base)):
+        return ()
+    ranges = []
+    for i, text in enumerate(texts):
+        own = gaps[i] if i in gaps else diff(base, text)
+        ranges.append([_mapped(hole, own) for hole in holes] if i else holes)
+    return tuple(_slot(n, base, holes, ranges) for n in range(len(holes)))
+
+
+def _slot(n: int, base: str, holes: Sequence[Range], ranges: Sequence[Sequence[Range]]) -> Slot:
+    previous_end = holes[n - 1].end if n else 0
+    next_start = holes[n + 1].start if n + 1 < len(holes) else len(base)
+    hole = holes[n]
+    return Slot(
+        number=n,
+        before=base[max(previous_end, hole.start - _CONTEXT_CHARS) : hole.start],
+        after=base[hole.end : min(next_start, hole.end + _CONTEXT_CHARS)],
+        ranges=tuple(own[n] for own in ranges),
+    )
+
+
+def _sample(count: int) -> list[int]:
+    """A bounded choice of texts to compare with the first: all, or evenly spaced ones."""
+    if count <= _VARIANTS_COMPARED:
+        return list(range(1, count))
+    step = (count - 1) / _VARIANTS_COMPARED
+    return sorted({1 + int(i * step) for i in range(_VARIANTS_COMPARED)})
+
+
+def _union(ranges: list[Range]) -> list[Range]:
+    merged: list[Range] = []
+    for item in sorted(ranges):
+        if merged and item.start <= merged[-1].end:
+            merged[-1] = Range(merged[-1].start, max(merged[-1].end, item.end))
+        else:
+            merged.append(item)
+    return merged
+
+
+def _bridge(base: str, holes: list[Range]) -> list[Range]:
+    """Join holes with next to nothing stable between them, where one of them is long text."""
+    joined: list[Range] = []
+    for hole in holes:
+        if joined:
+            last = joined[-1]
+            between = [word for word in split_words(base[last.end : hole.start]) if not word.isspace()]
+            long = max(last.end - last.start, hole.end - hole.start) > _CONTEXT_CHARS
+            if len(between) < _MIN_BRIDGE_WORDS or (long and len(between) < 4 * _MIN_BRIDGE_WORDS):
+                joined[-1] = Range(last.start, hole.end)
+                continue
+        joined.append(hole)
+    return joined
+
+
+def _mapped(hole: Range, gaps: Sequence[Gap]) -> Range:
+    """The range of another text that stands where ``hole`` stands in the base."""
+    shift_start = shift_end = 0
+    for gap in gaps:
+        if gap.a_end <= hole.start and not (gap.a_start == gap.a_end == hole.start):
+            shift_start = gap.b_end - gap.a_end
+        if gap.a_end <= hole.end:
+            shift_end = gap.b_end - gap.a_end
+    return _inside(hole, gaps, shift_start, shift_end)
+
+
+def _inside(hole: Range, gaps: Sequence[Gap], shift_start: int, shift_end: int) -> Range:
+    """Corrected where a gap of an unsampled text runs across an edge of the hole."""
+    start, end = hole.start + shift_start, hole.end + shift_end
+    for gap in gaps:
+        if gap.a_start < hole.start < gap.a_end:
+            start = gap.b_start
+        if gap.a_start < hole.end < gap.a_end:
+            end = gap.b_end
+    return Range(start, max(start, end))

@@ -1,0 +1,128 @@
+"""A trace as the cache sees it: prompts encoded and hashed once, replayed as often as needed."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import numpy as np
+
+from keepwarm.cache.replay import CacheRequest, ReplayRow, SharedPrefix, longest_shared_prefix, replay
+from keepwarm.trace.catalog import Catalog, Row
+from keepwarm.trace.encode import PromptEncoder
+from keepwarm.trace.hashes import BlockHashes, block_hashes, hashed_prompt_blocks
+from keepwarm.trace.prompt import Prompt, TokenIds
+from keepwarm.trace.records import Request
+
+_PROMPTS_KEPT = 64
+
+
+class Encoded(msgspec.Struct, frozen=True):
+    """A prompt as block hashes and its length."""
+
+    blocks: BlockHashes
+    prompt_tokens: int
+
+
+class Traffic:
+    """A catalog with an encoder and a simulated cache. ``encoded`` is in catalog order."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        encoder: PromptEncoder,
+        *,
+        block_size: int,
+        capacity_blocks: int | None = None,
+    ) -> None:
+        self.catalog = catalog
+        self.encoder = encoder
+        self.block_size = block_size
+        self.capacity_blocks = capacity_blocks
+        self.encoded: list[Encoded] = []
+        self.ids = functools.lru_cache(maxsize=_PROMPTS_KEPT)(self._ids)
+        self.prompt = functools.lru_cache(maxsize=_PROMPTS_KEPT)(self._prompt)
+
+    def add(self, request: Request) -> None:
+        """Catalogue and encode the next request of the trace."""
+        self.catalog.add(request)
+        self.encoded.append(self.encode(request))
+
+    def encode(self, request: Request) -> Encoded:
+        """Hashes of a request, recorded or changed. Does not touch the traffic."""
+        if request.hashed is not None:
+            return Encoded(hashed_prompt_blocks(request.hashed), request.hashed.input_tokens)
+        return self.hash_ids(request, self.encoder.ids(request))
+
+    def hash_ids(self, request: Request, ids: TokenIds) -> Encoded:
+        """Hashes of ``ids`` under the model, adapter and salt of ``request``."""
+        salt = request.params.get("cache_salt")
+        blocks = block_hashes(
+            ids,
+            self.block_size,
+            salt=None if salt is None else str(salt),
+            lora=adapter(request.params),
+            seed=request.model,
+        )
+        return Encoded(blocks, len(ids))
+
+    def replay(
+        self,
+        changed: Mapping[int, Encoded] | None = None,
+        *,
+        reading: frozenset[int] = frozenset(),
+        unbounded: bool = False,
+    ) -> list[ReplayRow]:
+        """Simulated hits, with some requests changed; those in ``reading`` do look up the cache."""
+        changed = changed or {}
+        requests = [
+            self._cache_request(row, changed.get(row.index, encoded), row.index in reading)
+            for row, encoded in zip(self.catalog.rows, self.encoded, strict=True)
+        ]
+        capacity = None if unbounded else self.capacity_blocks
+        return replay(requests, block_size=self.block_size, capacity_blocks=capacity)
+
+    def shared_prefixes(self) -> list[SharedPrefix]:
+        """Per request, the longest block prefix that any earlier request had."""
+        return longest_shared_prefix([encoded.blocks for encoded in self.encoded])
+
+    def _cache_request(self, row: Row, encoded: Encoded, reading: bool) -> CacheRequest:
+        skips = not reading and skips_reads(self.catalog.params(row))
+        return CacheRequest(encoded.blocks, encoded.prompt_tokens, row.output_tokens, skips)
+
+    def _ids(self, index: int) -> TokenIds:
+        row = self.catalog.rows[index]
+        if row.prompt_token_ids is not None:
+            return row.prompt_token_ids
+        return self.encoder.ids(self.catalog.request(row))
+
+    def _prompt(self, index: int) -> Prompt:
+        return self.encoder.prompt(self.catalog.request(self.catalog.rows[index]))
+
+
+def skips_reads(params: Mapping[str, object]) -> bool:
+    """Whether the engine recomputes the whole prompt: vLLM does so to return prompt log-probabilities."""
+    value = params.get("prompt_logprobs")
+    return value is not None and value is not False
+
+
+def adapter(params: Mapping[str, object]) -> str | None:
+    """The LoRA adapter a request names apart from its model."""
+    for key in ("lora_name", "lora_request", "lora", "adapter", "adapter_id"):
+        value = params.get(key)
+        if value:
+            return str(value)
+    return None
+
+
+def common_prefix(a: TokenIds, b: TokenIds) -> int:
+    """Number of equal leading tokens."""
+    shorter = min(len(a), len(b))
+    unequal = np.flatnonzero(a[:shorter] != b[:shorter])
+    return int(unequal[0]) if len(unequal) else shorter
+
+
+def hit_tokens(rows: Sequence[ReplayRow]) -> int:
+    """Sum of hits."""
+    return sum(row.hit_tokens for row in rows)

@@ -1,0 +1,192 @@
+"""All requests of a trace, kept small: every distinct message and tool list is stored once.
+
+Conversations repeat their history in every request, so a trace of a gigabyte holds far
+less distinct text. Messages are content-addressed; payloads are compressed and decoded on
+demand, so memory grows with what is new in a trace and not with its length.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, NewType
+
+import msgspec
+import numpy as np
+import zstandard
+
+from keepwarm.trace.prompt import TokenIds
+from keepwarm.trace.records import HashedPrompt, JsonObject, Request, Usage
+
+ContentId = NewType("ContentId", int)
+"""Identity of a stored JSON value: equal ids mean byte-equal serialisations."""
+
+_COMPRESS_FROM_BYTES = 512
+_DECODED_KEPT = 16_384
+_NOT_WORD = re.compile(r"[\W_]+")
+_KEY_CHARS = 48
+
+
+class ContentStore:
+    """JSON values stored once each, by content. Serialisation keeps key order."""
+
+    def __init__(self) -> None:
+        self._ids: dict[bytes, ContentId] = {}
+        self._payloads: list[bytes] = []
+        self._encoder = msgspec.json.Encoder()
+        self._compressor = zstandard.ZstdCompressor(level=1)
+        self._decompressor = zstandard.ZstdDecompressor()
+        self.get = functools.lru_cache(maxsize=_DECODED_KEPT)(self._decode)
+
+    def __len__(self) -> int:
+        return len(self._payloads)
+
+    def add(self, value: Any) -> ContentId:
+        """Store ``value`` unless it is known; the id stays valid for the store's life."""
+        raw = self._encoder.encode(value)
+        digest = hashlib.blake2b(raw, digest_size=16).digest()
+        known = self._ids.get(digest)
+        if known is not None:
+            return known
+        new = ContentId(len(self._payloads))
+        self._ids[digest] = new
+        packed = self._compressor.compress(raw) if len(raw) >= _COMPRESS_FROM_BYTES else raw
+        self._payloads.append(packed)
+        return new
+
+    def _decode(self, content: ContentId) -> Any:
+        packed = self._payloads[content]
+        is_packed = packed[:4] == zstandard.FRAME_HEADER
+        return msgspec.json.decode(self._decompressor.decompress(packed) if is_packed else packed)
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """A request by reference: ids into the catalog's stores."""
+
+    index: int
+    line: int
+    id: str
+    time_s: float | None
+    session: str | None
+    call_site: str | None
+    model: str
+    messages: tuple[ContentId, ...]
+    tools: tuple[ContentId, ...]
+    params: ContentId
+    prompt_text: ContentId | None
+    prompt_token_ids: TokenIds | None
+    hashed: HashedPrompt | None
+    answer: ContentId | None
+    usage: Usage
+    chat_template: str | None
+    block_size: int | None
+
+    @property
+    def output_tokens(self) -> int:
+        """Tokens the model wrote, 0 where not recorded."""
+        return self.usage.output_tokens or 0
+
+
+class Catalog:
+    """Requests in file order. ``request(i)`` rebuilds one; its message objects are shared: do not mutate."""
+
+    def __init__(self, requests: Iterable[Request] = ()) -> None:
+        self.rows: list[Row] = []
+        self.store = ContentStore()
+        self._message_keys: dict[ContentId, int] = {}
+        for request in requests:
+            self.add(request)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def add(self, request: Request) -> Row:
+        """Append a request; its messages are stored once each."""
+        store = self.store
+        messages = tuple(store.add(message) for message in request.messages)
+        for content, message in zip(messages, request.messages, strict=True):
+            if content not in self._message_keys:
+                self._message_keys[content] = message_key(message)
+        text = request.prompt_text
+        ids = request.prompt_token_ids
+        row = Row(
+            index=len(self.rows),
+            line=request.line,
+            id=request.id,
+            time_s=request.time_s,
+            session=request.session,
+            call_site=request.call_site,
+            model=request.model,
+            messages=messages,
+            tools=tuple(store.add(tool) for tool in request.tools),
+            params=store.add(request.params),
+            prompt_text=None if text is None else store.add(text),
+            prompt_token_ids=None if ids is None else np.asarray(ids, dtype=np.int64).astype(np.int32),
+            hashed=request.hashed,
+            answer=None if request.answer is None else store.add(request.answer),
+            usage=request.usage,
+            chat_template=request.chat_template,
+            block_size=request.block_size,
+        )
+        self.rows.append(row)
+        return row
+
+    def message(self, content: ContentId) -> JsonObject:
+        """The message object; shared, do not mutate."""
+        message: JsonObject = self.store.get(content)
+        return message
+
+    def message_key(self, content: ContentId) -> int:
+        """Equal for messages of one role whose text begins alike, white space and case aside."""
+        return self._message_keys[content]
+
+    def params(self, row: Row) -> JsonObject:
+        """Body fields other than model, messages and tools; shared, do not mutate."""
+        params: JsonObject = self.store.get(row.params)
+        return params
+
+    def request(self, row: Row) -> Request:
+        """The request of a row, with shared message objects in fresh lists."""
+        return Request(
+            line=row.line,
+            id=row.id,
+            time_s=row.time_s,
+            session=row.session,
+            call_site=row.call_site,
+            model=row.model,
+            messages=[self.store.get(content) for content in row.messages],
+            tools=[self.store.get(content) for content in row.tools],
+            params=self.params(row),
+            prompt_text=None if row.prompt_text is None else self.store.get(row.prompt_text),
+            prompt_token_ids=None if row.prompt_token_ids is None else row.prompt_token_ids.tolist(),
+            hashed=row.hashed,
+            answer=None if row.answer is None else self.store.get(row.answer),
+            usage=row.usage,
+            chat_template=row.chat_template,
+            block_size=row.block_size,
+        )
+
+
+def message_text(message: JsonObject) -> str:
+    """All text a person would read in a message: content, or the text parts of a content list."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    texts = (part.get("text") for part in content if isinstance(part, dict))
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def message_key(message: JsonObject) -> int:
+    """A 64-bit key of a message that survives white space, case and argument order."""
+    calls = message.get("tool_calls") or ()
+    names = [str((call.get("function") or {}).get("name")) for call in calls if isinstance(call, dict)]
+    start = _NOT_WORD.sub("", message_text(message)[: 4 * _KEY_CHARS]).casefold()[:_KEY_CHARS]
+    raw = "\0".join([str(message.get("role")), start, *names]).encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest(), "little", signed=True)
