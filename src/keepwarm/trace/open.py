@@ -10,11 +10,12 @@ from pathlib import Path
 import msgspec
 
 from keepwarm._errors import TraceError
+from keepwarm.trace.json_values import RawRecord
 from keepwarm.trace.readers import FORMATS, READERS
 from keepwarm.trace.readers.base import Reader, Unusable
 from keepwarm.trace.readers.decode import SURE, best_other, decode_object, detect, unwrapped
 from keepwarm.trace.records import JsonObject, Request, Skipped
-from keepwarm.trace.source import ByteSource, RawRecord, size_of
+from keepwarm.trace.source import ByteSource, size_of
 
 MAX_SKIPPED_LISTED = 10_000
 """Skipped lines listed one by one; the rest is one entry that counts them."""

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import enum
 import io
-import re
 import stat
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING
 
 from keepwarm._errors import TraceError
+from keepwarm.trace.json_values import MAX_RECORD_BYTES, RawRecord, json_values
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-MAX_LINE_BYTES = 256 * 1024 * 1024
 _CHUNK_BYTES = 1024 * 1024
 _ZSTD_CHUNK_BYTES = 8 * 1024  # small, because a few bytes of zstd can stand for very many
 _BOM = b"\xef\xbb\xbf"
@@ -42,13 +41,6 @@ class Layout(enum.Enum):
     LINES = "lines"
     ARRAY = "array"
     VALUES = "values"
-
-
-class RawRecord(NamedTuple):
-    """One line (or JSON value) of the file; ``data`` is ``None`` where it exceeds the limit."""
-
-    number: int
-    data: bytes | None
 
 
 def size_of(path: Path) -> int:
@@ -106,7 +98,7 @@ class ByteSource:
         layout = self.layout()
         if layout is Layout.LINES:
             return _lines(self.stream)
-        return self._values(outer_level=1 if layout is Layout.ARRAY else 0)
+        return json_values(self.stream, outer_level=1 if layout is Layout.ARRAY else 0)
 
     def _raw(self, chunk_bytes: int) -> Iterator[bytes]:
         consumed = 0
@@ -171,44 +163,6 @@ class ByteSource:
         if not frame.eof:
             self.damage = "the zstd stream ends before its end mark; what came before it was used"
 
-    def _values(self, outer_level: int) -> Iterator[RawRecord]:
-        """JSON objects or arrays that stand ``outer_level`` brackets deep."""
-        pending = b""
-        level = number = scanned = 0
-        start = -1
-        read_bytes = _CHUNK_BYTES
-        while chunk := self.stream.read(read_bytes):
-            pending += chunk
-            progress = False
-            for match in _STRUCTURE.finditer(pending, scanned):
-                token = pending[match.start()]
-                if token in b"{[":
-                    level += 1
-                    if level == outer_level + 1:
-                        start = match.start()
-                elif token in b"}]":
-                    level = max(level - 1, 0)
-                    if level == outer_level and start >= 0:
-                        number += 1
-                        yield RawRecord(number, pending[start : match.end()])
-                        start = -1
-                elif match.end() - match.start() == 1:  # the string goes on in the next chunk
-                    scanned = match.start()
-                    break
-                scanned = match.end()
-                progress = True
-            else:
-                scanned = len(pending)
-            # A string longer than a chunk would be scanned again and again; read more at a time.
-            read_bytes = _CHUNK_BYTES if progress else min(2 * read_bytes, MAX_LINE_BYTES)
-            if start >= 0 and len(pending) - start > MAX_LINE_BYTES:
-                yield RawRecord(number + 1, None)
-                return
-            cut = start if start >= 0 else scanned
-            pending, scanned, start = pending[cut:], scanned - cut, min(start, 0)
-        if level > 0:
-            yield RawRecord(number + 1, pending[max(start, 0) :] or b"[")
-
 
 class _ChunkReader(io.RawIOBase):
     """A raw stream over chunks of bytes."""
@@ -233,9 +187,6 @@ class _ChunkReader(io.RawIOBase):
         return count
 
 
-_STRUCTURE = re.compile(rb'"(?:[^"\\]+|\\.)*+"|["{}\[\]]', re.DOTALL)
-
-
 def _layout_of(head: bytes) -> Layout:
     text = head.lstrip()
     if text[:1] == b"[":
@@ -252,9 +203,9 @@ def _layout_of(head: bytes) -> Layout:
 
 def _lines(stream: IO[bytes]) -> Iterator[RawRecord]:
     number = 0
-    while data := stream.readline(MAX_LINE_BYTES + 1):
+    while data := stream.readline(MAX_RECORD_BYTES + 1):
         number += 1
-        if len(data) > MAX_LINE_BYTES:
+        if len(data) > MAX_RECORD_BYTES:
             while data and not data.endswith(b"\n"):
                 data = stream.readline(_CHUNK_BYTES)
             yield RawRecord(number, None)

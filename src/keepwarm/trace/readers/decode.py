@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
+from keepwarm.trace.json_values import MAX_RECORD_BYTES, RawRecord
 from keepwarm.trace.readers import READERS
 from keepwarm.trace.readers.base import Reader, Unusable
 from keepwarm.trace.readers.chat import kind
 from keepwarm.trace.records import JsonObject
-from keepwarm.trace.source import MAX_LINE_BYTES, RawRecord
 
 SURE = 0.9
 """From this score on a record is of a format and of no other."""
@@ -35,7 +35,7 @@ def decode_object(data: bytes | None) -> JsonObject:
 
 def _decode(data: bytes | None) -> Any:
     if data is None:
-        raise Unusable(f"longer than {MAX_LINE_BYTES // 2**20} MiB; split it")
+        raise Unusable(f"longer than {MAX_RECORD_BYTES // 2**20} MiB; split it")
     try:
         return msgspec.json.decode(data)
     except RecursionError:
