@@ -101,11 +101,12 @@ def _next_steps(
 ) -> list[tuple[str, str]]:
     """Commands worth typing next, ready to copy."""
     from keepwarm.diagnose.report.text import visible
+    from keepwarm.diagnose.report.wording import by_recovery
 
     call = f"{shlex.quote(trace)}{shared.words(options)}"
     steps = []
     if diagnosis.findings:
-        first = diagnosis.findings[0]
+        first = by_recovery(diagnosis)[0]
         if first.evidence.request is not None:
             request = shlex.quote(first.evidence.request)
             steps.append((f"keepwarm explain {call} {request}", "the request behind finding 1"))

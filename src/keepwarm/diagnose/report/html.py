@@ -10,6 +10,7 @@ import base64
 import functools
 import hashlib
 from importlib import resources
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from keepwarm import __version__
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import jinja2
 
 _ASSETS = "keepwarm.diagnose.report"
+_MOST = {"findings": 100, "sites": 300, "skipped": 200}  # more than anybody reads; diagnosis.json has all
 
 
 def to_html(diagnosis: Diagnosis, *, revealed: bool) -> bytes:
@@ -31,6 +33,7 @@ def to_html(diagnosis: Diagnosis, *, revealed: bool) -> bytes:
         .get_template("report.html.jinja")
         .render(
             d=diagnosis,
+            file=PurePath(diagnosis.input.path).name,
             revealed=revealed,
             version=__version__,
             style=_trusted(_asset("report.css")),
@@ -41,6 +44,7 @@ def to_html(diagnosis: Diagnosis, *, revealed: bool) -> bytes:
             names=wording.site_names(diagnosis),
             findings=wording.by_recovery(diagnosis),
             strips=strips.strips(diagnosis),
+            most=_MOST,
         )
     )
     return page.encode("utf-8")
@@ -76,6 +80,9 @@ def _environment() -> jinja2.Environment:
         "counted": counted,
         "percent": percent,
         "share": share,
+        "rest": lambda items, most: (
+            f" (the first {most}; diagnosis.json has all)" if len(items) > most else ""
+        ),
         "owners": {owner.value: words for owner, words in wording.OWNERS.items()},
         "w": wording,
     }

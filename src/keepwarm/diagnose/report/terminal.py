@@ -13,7 +13,7 @@ from rich.text import Text
 
 from keepwarm.diagnose.findings import Diagnosis, Finding, TokenFates
 from keepwarm.diagnose.report import wording
-from keepwarm.diagnose.report.text import clip, count, counted, percent, share, shorten, visible
+from keepwarm.diagnose.report.text import clip, columns, count, counted, percent, share, shorten, visible
 
 _MOST_SKIPPED = 3
 _MOST_SITES = 15
@@ -177,9 +177,12 @@ def _finding(
 
 
 def where(path: str | None, token_offset: int | None, width: int) -> str:
-    """``messages[0].content, from token 34 of the prompt``."""
-    place = shorten(visible(path), max(24, width - 32)) if path else "no slot in the request body"
-    return place if token_offset is None else f"{place}, from token {count(token_offset)} of the prompt"
+    """``messages[0].content, from token 34 of the prompt``; on two lines where one is too short."""
+    place = shorten(visible(path), width) if path else "no slot in the request body"
+    if token_offset is None:
+        return place
+    start = f"from token {count(token_offset)} of the prompt"
+    return f"{place}, {start}" if columns(place) + len(start) + 2 <= width else f"{place}\n{start}"
 
 
 def _context(finding: Finding) -> list[tuple[str, str | Text]]:
