@@ -1,0 +1,74 @@
+"""From requests to tokens with provenance, the parts of prompts that repeat encoded once."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from keepwarm.trace.prompt import Origin, Prompt, Rendered, Span, TokenIds
+from keepwarm.trace.records import Request
+from keepwarm.trace.render import Renderer
+from keepwarm.trace.tokens import PartCache, Tokenizer
+
+
+class EncodingNote(msgspec.Struct, frozen=True, kw_only=True):
+    """Which tokenizer and chat template made the tokens, and what that means for exactness."""
+
+    tokenizer: str
+    chat_template: str
+    exact: bool
+    note: str
+
+
+class PromptEncoder:
+    """Renders and encodes requests. ``cache_bytes`` bounds what is kept of earlier prompts.
+
+    Not for use by several threads at once. What it returns stays valid and is not mutated.
+    """
+
+    def __init__(self, renderer: Renderer, tokenizer: Tokenizer, cache_bytes: int = 256 << 20) -> None:
+        self._renderer = renderer
+        self._tokenizer = tokenizer
+        self._parts = PartCache(tokenizer, cache_bytes)
+
+    @property
+    def info(self) -> EncodingNote:
+        """What to tell the user about the tokens."""
+        return EncodingNote(
+            tokenizer=self._tokenizer.name,
+            chat_template=self._renderer.name,
+            exact=self._tokenizer.exact,
+            note=self._tokenizer.note,
+        )
+
+    def rendered(self, request: Request) -> Rendered:
+        """The prompt text with its spans; a recorded ``prompt_text`` is taken as it is.
+
+        Raises ``TemplateError``.
+        """
+        if request.prompt_text is None:
+            return self._renderer.render(request)
+        text = request.prompt_text
+        return Rendered(text=text, spans=(Span(0, len(text), Origin.APP, "prompt", 0),) if text else ())
+
+    def prompt(self, request: Request) -> Prompt:
+        """The prompt's tokens, each with the character at which it starts.
+
+        Token ids in the record win over our own; their starts are then spread evenly over the
+        rendered text: sorted, and right at both ends only. Raises ``TemplateError``,
+        ``TokenizerError``.
+        """
+        rendered = self.rendered(request)
+        if request.prompt_token_ids is not None:
+            ids = np.array(request.prompt_token_ids, dtype=np.int32)
+            starts = np.arange(len(ids), dtype=np.int64) * len(rendered.text) // max(len(ids), 1)
+            return Prompt(rendered=rendered, ids=ids, char_starts=starts.astype(np.int32))
+        encoded = self._parts.encode(rendered.text)
+        return Prompt(rendered=rendered, ids=encoded.ids, char_starts=encoded.char_starts)
+
+    def ids(self, request: Request) -> TokenIds:
+        """The ids of ``prompt(request)``, without spans and starts; faster. Raises the same."""
+        if request.prompt_token_ids is not None:
+            return np.array(request.prompt_token_ids, dtype=np.int32)
+        text = request.prompt_text
+        return self._parts.ids(self._renderer.text(request) if text is None else text)

@@ -1,0 +1,129 @@
+"""The ``tojson`` filter of chat templates, with the trace of what it prints."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from keepwarm.trace.render.traced import Leaf, Run, Traced, runs_of, traced
+from keepwarm.trace.render.values import TracedDict, TracedList
+
+
+def tojson(
+    value: Any,
+    ensure_ascii: bool = False,
+    indent: int | str | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+) -> str:
+    """``json.dumps`` as transformers gives it to templates.
+
+    Strings that JSON prints unchanged keep their character positions; escaped ones, keys and
+    punctuation have a path and ``value_start`` -1. Raises what ``json.dumps`` raises.
+    """
+    kind = type(value)
+    key: Any = None
+    if (kind is TracedDict or kind is TracedList) and value._json is not None:
+        key = (ensure_ascii, indent, separators and tuple(separators), sort_keys)
+        kept: str | None = value._json.get(key)
+        if kept is not None:
+            return kept
+    plain = json.dumps(
+        value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
+    )
+    printer = _Printer(ensure_ascii, indent, separators, sort_keys)
+    try:
+        printer.put(value, None, 0)
+    except TypeError:  # keys that only the standard encoder knows
+        return plain
+    text = "".join(printer.texts)
+    found = traced(text, tuple(printer.runs)) if printer.is_traced and text == plain else plain
+    if key is not None:
+        value._json[key] = found
+    return found
+
+
+class _Printer:
+    """Prints a value piece by piece, each with its run."""
+
+    def __init__(
+        self,
+        ensure_ascii: bool,
+        indent: int | str | None,
+        separators: tuple[str, str] | None,
+        sort_keys: bool,
+    ) -> None:
+        self.texts: list[str] = []
+        self.runs: list[Run] = []
+        self.is_traced = False
+        self._ensure_ascii = ensure_ascii
+        self._sort_keys = sort_keys
+        self._indent = " " * indent if isinstance(indent, int) else indent
+        default = (", ", ": ") if indent is None else (",", ": ")
+        self._comma, self._colon = separators or default
+
+    def put(self, value: Any, leaf: Leaf | None, depth: int) -> None:
+        kind = type(value)
+        if kind is Traced or kind is str:
+            self._string(value, leaf)
+        elif isinstance(value, dict):
+            self._object(value, leaf, depth)
+        elif isinstance(value, list | tuple):
+            self._array(value, leaf, depth)
+        else:
+            self._piece(json.dumps(value), leaf)
+
+    def _piece(self, text: str, leaf: Leaf | None, value_start: int = -1) -> None:
+        if text:
+            self.texts.append(text)
+            self.runs.append(Run(len(text), leaf, value_start))
+            self.is_traced = self.is_traced or leaf is not None
+
+    def _string(self, value: str, around: Leaf | None) -> None:
+        text = json.dumps(value, ensure_ascii=self._ensure_ascii)
+        runs = runs_of(value)
+        if text[1:-1] == value:
+            own = runs[0].leaf if len(runs) == 1 and runs[0].leaf is not None else around
+            self._piece('"', own)
+            self.texts.append(text[1:-1])
+            self.runs += (run if run.leaf is not None else Run(run.length, around, -1) for run in runs)
+            self.is_traced = self.is_traced or type(value) is Traced
+            self._piece('"', own)
+            return
+        named = next((run.leaf for run in runs if run.leaf is not None), around)
+        self._piece(text, named)
+
+    def _object(self, value: dict[Any, Any], around: Leaf | None, depth: int) -> None:
+        leaf = value._leaf if type(value) is TracedDict else around
+        if not value:
+            self._piece("{}", leaf)
+            return
+        items = sorted(value.items()) if self._sort_keys else value.items()
+        before = "{"
+        for key, item in items:
+            if not isinstance(key, str):
+                raise TypeError(key)
+            name = json.dumps(key, ensure_ascii=self._ensure_ascii)
+            self._piece(before + self._line(depth + 1) + name + self._colon, leaf)
+            self.put(item, self._inner(item, leaf), depth + 1)
+            before = self._comma
+        self._piece(self._line(depth) + "}", leaf)
+
+    def _array(self, value: Any, around: Leaf | None, depth: int) -> None:
+        leaf = value._leaf if type(value) is TracedList else around
+        if not value:
+            self._piece("[]", leaf)
+            return
+        before = "["
+        for item in value:
+            self._piece(before + self._line(depth + 1), leaf)
+            self.put(item, self._inner(item, leaf), depth + 1)
+            before = self._comma
+        self._piece(self._line(depth) + "]", leaf)
+
+    @staticmethod
+    def _inner(item: Any, leaf: Leaf | None) -> Leaf | None:
+        return leaf if not isinstance(item, TracedDict | TracedList) else item._leaf
+
+    def _line(self, depth: int) -> str:
+        return "" if self._indent is None else "\n" + self._indent * depth

@@ -1,0 +1,198 @@
+"""Renders requests with a chat template and says where every character came from."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+import jinja2
+import msgspec
+
+from keepwarm._errors import TemplateError
+from keepwarm.trace.prompt import Origin, Rendered, Span
+from keepwarm.trace.records import Request
+from keepwarm.trace.render.content_format import walks_over_parts
+from keepwarm.trace.render.conversation import Conversation
+from keepwarm.trace.render.environment import PlainEnvironment, TracedEnvironment
+from keepwarm.trace.render.search import recover
+from keepwarm.trace.render.traced import Run, runs_of
+from keepwarm.trace.render.values import Wrapper
+
+_TOOL_SETS_KEPT = 64
+_TEMPLATE = Origin.TEMPLATE
+
+
+class Renderer:
+    """One chat template, ready to render. Not for use by several threads at once.
+
+    ``templates`` holds at least ``default``; ``tool_use`` is taken for requests with tools, as
+    transformers does. ``special_tokens`` are the names a template may print (``bos_token``, ...).
+    Raises ``TemplateError`` if a template does not compile.
+    """
+
+    def __init__(self, name: str, templates: Mapping[str, str], special_tokens: Mapping[str, str]) -> None:
+        self.name = name
+        self.special_tokens = dict(special_tokens)
+        self._now_s = 0.0
+        self._traced = TracedEnvironment(self._strftime_now)
+        self._plain = PlainEnvironment(self._strftime_now)
+        self._compiled = {key: self._compile(key, source) for key, source in templates.items()}
+        self._tools = _ToolSets()
+
+    def render(
+        self, request: Request, *, add_generation_prompt: bool = True, now_s: float | None = None
+    ) -> Rendered:
+        """The prompt of ``request`` with its spans.
+
+        ``now_s`` is what the template's clock shows, in UTC; by default the request's own
+        ``time_s``, or the epoch where that is unknown. Raises ``TemplateError``.
+        """
+        chosen = self._choose(request)
+        wrap = Wrapper()
+        tools = self._tools.wrapped(request.tools)
+        text, messages = self._run(chosen, chosen.traced, request, wrap, tools, add_generation_prompt, now_s)
+        plain = str.__str__(text)
+        runs = recover(plain, list(runs_of(text)), (messages, tools))
+        return Rendered(text=plain, spans=_spans(runs))
+
+    def text(
+        self, request: Request, *, add_generation_prompt: bool = True, now_s: float | None = None
+    ) -> str:
+        """The same text as ``render``, faster, without spans. Raises ``TemplateError``."""
+        chosen = self._choose(request)
+        tools = request.tools or None
+        return self._run(
+            chosen, chosen.plain, request, Wrapper(plain=True), tools, add_generation_prompt, now_s
+        )[0]
+
+    def conversation(self, request: Request) -> list[Any]:
+        """The plain messages that the template is given for ``request``."""
+        chosen = self._choose(request)
+        decode = chosen.decode_arguments is not False
+        return Conversation(Wrapper(plain=True), parts=chosen.parts, decode_arguments=decode).messages(request)
+
+    def _compile(self, key: str, source: str) -> _Compiled:
+        try:
+            return _Compiled(
+                traced=self._traced.from_string(source),
+                plain=self._plain.from_string(source),
+                parts=walks_over_parts(self._plain.parse(source)),
+            )
+        except jinja2.TemplateSyntaxError as error:
+            raise TemplateError(
+                f"chat template {self.name!r} ({key}) does not compile: line {error.lineno}: {error.message}; "
+                "pass the template that the server uses with --chat-template"
+            ) from error
+        except Exception as error:
+            raise TemplateError(f"chat template {self.name!r} ({key}) does not compile: {error}") from error
+
+    def _choose(self, request: Request) -> _Compiled:
+        if request.tools and "tool_use" in self._compiled:
+            return self._compiled["tool_use"]
+        return self._compiled.get("default") or next(iter(self._compiled.values()))
+
+    def _run(
+        self,
+        chosen: _Compiled,
+        template: jinja2.Template,
+        request: Request,
+        wrap: Wrapper,
+        tools: Any,
+        add_generation_prompt: bool,
+        now_s: float | None,
+    ) -> tuple[str, list[Any]]:
+        context = self._context(request, tools, add_generation_prompt)
+        self._now_s = now_s if now_s is not None else request.time_s or 0.0
+        decode = chosen.decode_arguments is not False
+        conversation = Conversation(wrap, parts=chosen.parts, decode_arguments=decode)
+        try:
+            messages = conversation.messages(request)
+            try:
+                return template.render(context, messages=messages), messages
+            except TypeError:
+                # The template takes arguments as the text they are in the body, or not at all.
+                if not (conversation.has_arguments and chosen.decode_arguments is None):
+                    raise
+            messages = Conversation(wrap, parts=chosen.parts, decode_arguments=False).messages(request)
+            text = template.render(context, messages=messages)
+            chosen.decode_arguments = False
+            return text, messages
+        except TemplateError:
+            raise
+        except Exception as error:
+            said = str(error) or type(error).__name__
+            raise TemplateError(
+                f"chat template {self.name!r} cannot render request {request.id!r} (line {request.line}): {said}; "
+                "check that this is the template of the recorded model"
+            ) from error
+
+    def _context(self, request: Request, tools: Any, add_generation_prompt: bool) -> dict[str, Any]:
+        params = request.params
+        context: dict[str, Any] = dict(self.special_tokens)
+        context["tools"] = tools
+        context["documents"] = params.get("documents")
+        context["add_generation_prompt"] = add_generation_prompt and params.get("add_generation_prompt", True)
+        kwargs = params.get("chat_template_kwargs")
+        if isinstance(kwargs, dict):
+            context.update((str(key), value) for key, value in kwargs.items() if key != "messages")
+        return context
+
+    def _strftime_now(self, format: str) -> str:
+        return dt.datetime.fromtimestamp(self._now_s, dt.UTC).replace(tzinfo=None).strftime(format)
+
+
+class _Compiled:
+    """A template compiled both ways, and what was learnt about it."""
+
+    def __init__(self, *, traced: jinja2.Template, plain: jinja2.Template, parts: bool) -> None:
+        self.traced = traced
+        self.plain = plain
+        self.parts = parts
+        self.decode_arguments: bool | None = None  # None: decode, and see whether that renders
+
+
+class _ToolSets:
+    """Wrapped tool lists by content: most requests of a trace repeat one of a few."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[bytes, Any] = OrderedDict()
+
+    def wrapped(self, tools: list[Any]) -> Any:
+        if not tools:
+            return None
+        try:
+            key = msgspec.json.encode(tools)
+        except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
+            return Wrapper().tree(tools, "tools", Origin.APP)
+        found = self._kept.get(key)
+        if found is None:
+            found = self._kept[key] = Wrapper().tree(tools, "tools", Origin.APP, keep_json=True)
+            if len(self._kept) > _TOOL_SETS_KEPT:
+                self._kept.popitem(last=False)
+        return found
+
+
+def _spans(runs: list[Run]) -> tuple[Span, ...]:
+    """Runs as spans, neighbours of one leaf merged."""
+    spans: list[Span] = []
+    start = position = 0
+    leaf, first, expected = None, -1, -1
+    for run in runs:
+        if position > start and (run.leaf is not leaf or run.value_start != expected):
+            spans.append(_span(start, position, leaf, first))
+            start = position
+        if position == start:
+            leaf, first = run.leaf, run.value_start
+        position += run.length
+        expected = first + position - start if first >= 0 else -1
+    if position > start:
+        spans.append(_span(start, position, leaf, first))
+    return tuple(spans)
+
+
+def _span(start: int, end: int, leaf: Any, value_start: int) -> Span:
+    if leaf is None:
+        return Span(start, end, _TEMPLATE, None, -1)
+    return Span(start, end, leaf.origin, leaf.path, value_start)

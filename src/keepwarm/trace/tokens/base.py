@@ -1,0 +1,65 @@
+"""What a tokenizer must offer, and how a text may be cut for it."""
+
+from __future__ import annotations
+
+import enum
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from keepwarm.trace.prompt import Offsets, TokenIds
+
+
+class Encoded(NamedTuple):
+    """Token ids of a text and the character at which each token starts (sorted)."""
+
+    ids: TokenIds
+    char_starts: Offsets
+
+
+class Place(enum.Enum):
+    """Where a part of a text begins."""
+
+    START = "at the start of the text"
+    AFTER_TOKEN = "after an added token"
+    INSIDE = "at a cut between added tokens"
+
+
+class Cuts(NamedTuple):
+    """Where a text may be cut so that the parts encode to the same tokens as the whole.
+
+    ``tokens`` matches the added tokens after which to cut (None: after none); ``inside`` matches
+    the character after which the text between them may be cut too. ``by_place`` is true where the
+    same part encodes differently in another place.
+    """
+
+    tokens: re.Pattern[str] | None = None
+    inside: re.Pattern[str] | None = None
+    by_place: bool = False
+
+
+class Tokenizer(ABC):
+    """Turns text into token ids, special tokens in the text recognised and none added.
+
+    ``exact`` says whether the ids are those of the served model; ``note`` says in one sentence
+    what that means for the output; ``special_tokens`` are the names chat templates may print.
+    """
+
+    name: str
+    exact: bool
+    note: str
+    special_tokens: Mapping[str, str]
+
+    @abstractmethod
+    def encode(self, text: str) -> Encoded:
+        """The whole text at once. Mutates nothing; raises ``TokenizerError``."""
+
+    def encode_parts(self, parts: Sequence[str], places: Sequence[Place]) -> list[Encoded]:
+        """Parts of texts cut at ``cuts``, each with its place. Raises ``TokenizerError``."""
+        return [self.encode(part) for part in parts]
+
+    @property
+    def cuts(self) -> Cuts:
+        """How texts may be cut. By default nowhere. Valid as long as the tokenizer."""
+        return Cuts()
