@@ -31,23 +31,18 @@ def section(page: Path, name: str, body: str) -> Pages:
     return {page: between(page.read_text(), start, end, body)}
 
 
-def first_paragraph(documentation: str) -> str:
-    """The first paragraph of a docstring on one line."""
-    return " ".join(inspect.cleandoc(documentation).split("\n\n")[0].split())
-
-
 def cause_pages() -> Pages:
     """``docs/causes/CODE.md`` for every rule, and their index."""
-    from keepwarm.diagnose.rules import CAUSES
+    from keepwarm.diagnose.report.causes import known_causes
 
     pages = {}
     rows = ["| cause | owner | what breaks the prefix |", "| --- | --- | --- |"]
-    for rule in CAUSES.values() if isinstance(CAUSES, dict) else CAUSES:
-        documentation = inspect.cleandoc(rule.__doc__ or "")
-        pages[DOCS / "causes" / f"{rule.code}.md"] = (
-            f"# {rule.code}\n\nOwner: {rule.owner}\n\n{documentation}\n"
-        )
-        rows.append(f"| [{rule.code}]({rule.code}.md) | {rule.owner} | {first_paragraph(documentation)} |")
+    for cause in known_causes():
+        fixed_by = "a change in the application's source" if cause.fixable else "a setting"
+        owner = f"Owner: `{cause.owner}`, fixed by {fixed_by}."
+        page = f"# {cause.code}\n\n{owner}\n\n{cause.documentation}\n"
+        pages[DOCS / "causes" / f"{cause.code}.md"] = page
+        rows.append(f"| [{cause.code}]({cause.code}.md) | {cause.owner} | {cause.summary} |")
     return pages | section(DOCS / "causes" / "index.md", "causes", "\n".join(rows))
 
 
@@ -60,7 +55,7 @@ def format_sections() -> Iterator[str]:
     """A section per reader: its name, and what its docstring says."""
     from keepwarm.trace.readers import READERS
 
-    for reader in READERS.values() if isinstance(READERS, dict) else READERS:
+    for reader in READERS.values():
         yield f"### `{reader.name}`\n\n{inspect.cleandoc(reader.__doc__ or '')}"
 
 
