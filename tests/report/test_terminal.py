@@ -32,7 +32,7 @@ def test_golden_report(shown: Diagnosis) -> None:
 
 def test_golden_request(shown: Diagnosis) -> None:
     row = find_request(shown.rows, "hd-0031")
-    assert render_request(shown, row, width=100, colour=False) == REQUEST_GOLDEN.read_text()
+    assert render_request(shown, row, width=100, colour=False, revealed=False) == REQUEST_GOLDEN.read_text()
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 140])
@@ -104,7 +104,7 @@ def test_hostile_text_reaches_no_terminal(shown: Diagnosis) -> None:
         break_there=evil,
         causes=(evil,),
     )
-    for text in (report(hostile), render_request(hostile, row, width=100, colour=False)):
+    for text in (report(hostile), render_request(hostile, row, width=100, colour=False, revealed=False)):
         assert not set(text) & set("\x1b\x07\r\u202e")
         assert "⟨U+202E⟩evil" in text
         assert "owned" not in text

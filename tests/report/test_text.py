@@ -56,6 +56,7 @@ def test_shorten_fits(text: str, width: int) -> None:
 
 def test_both_ends_of_a_path_stay() -> None:
     assert shorten("messages[0].content[3].text.something.deep", 20).endswith("deep")
+    assert shorten("You are the assistant of a shop…", 20) == "You are the assista…"
     assert clip("abcdef", 4) == "abc…"
     assert clip("abcdef", 4, keep_end=True) == "…def"
 

@@ -56,4 +56,4 @@ def command(
         write_bytes(to_json(request_document(diagnosis, row, findings_of(diagnosis, row), revealed=reveal)))
         return
     width, colour = screen()
-    write_text(render_request(diagnosis, row, width=width, colour=colour))
+    write_text(render_request(diagnosis, row, width=width, colour=colour, revealed=reveal))

@@ -45,7 +45,7 @@ def findings_of(diagnosis: Diagnosis, row: RequestRow) -> tuple[Finding, ...]:
     return tuple(f for f in diagnosis.findings if f.call_site == row.call_site and f.cause in row.causes)
 
 
-def render_request(diagnosis: Diagnosis, row: RequestRow, *, width: int, colour: bool) -> str:
+def render_request(diagnosis: Diagnosis, row: RequestRow, *, width: int, colour: bool, revealed: bool) -> str:
     """One request as text of ``width`` columns. ``diagnosis`` is shown as it stands: mask it before."""
     parts: list[RenderableType] = [
         heading(f"Request {shorten(visible(row.id), width - 16)}"),
@@ -56,6 +56,8 @@ def render_request(diagnosis: Diagnosis, row: RequestRow, *, width: int, colour:
         *_break(row, width),
         *_causes(diagnosis, row, width),
     ]
+    if row.break_here and not revealed:
+        parts += [Text(), Text("What requests have of their own is masked; --reveal shows it.", style="dim")]
     return to_text(Group(*parts), width=width, colour=colour)
 
 

@@ -58,10 +58,16 @@ def columns(text: str) -> int:
 
 
 def shorten(text: str, width: int) -> str:
-    """At most ``width`` columns of ``text``, cut in the middle: both ends of a path or id tell it apart."""
+    """At most ``width`` columns of ``text``, cut in the middle: both ends of a path or id tell it apart.
+
+    A text that was cut at its end already is cut there again.
+    """
     if columns(text) <= width:
         return text
-    head, tail = text[: (width - 1) // 2], text[len(text) - width // 2 :]
+    if text.endswith(ELLIPSIS):
+        head, tail = text[: width - 1], ""
+    else:
+        head, tail = text[: (width - 1) // 2], text[len(text) - width // 2 :]
     while head and columns(head) + 1 + columns(tail) > width:
         head, tail = head[:-1], tail[1:]
     return f"{head}{ELLIPSIS}{tail}"

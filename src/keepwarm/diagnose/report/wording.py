@@ -89,10 +89,9 @@ def skipped_line(diagnosis: Diagnosis) -> str | None:
 def encoding_line(diagnosis: Diagnosis) -> str:
     """Which tokenizer and template, and what that means for exactness."""
     encoding = diagnosis.encoding
-    exactness = "token counts are exact" if encoding.exact else "token counts are approximate"
+    meaning = "token counts are exact" if encoding.exact else "token counts are approximate"
     names = f"{visible(encoding.tokenizer)} · chat template {visible(encoding.chat_template)}"
-    note = f" ({visible(encoding.note)})" if encoding.note else ""
-    return f"{names} · {exactness}{note}"
+    return f"{names} · {visible(encoding.note) or meaning}"
 
 
 def cache_line(diagnosis: Diagnosis) -> str:
