@@ -19,12 +19,18 @@ def walks_over_parts(tree: nodes.Template) -> bool:
         grown = False
         for assign in assigns:
             target = assign.target
-            if isinstance(target, nodes.Name) and target.name not in lists and _names(assign.node, lists, None):
+            if (
+                isinstance(target, nodes.Name)
+                and target.name not in lists
+                and _names(assign.node, lists, None)
+            ):
                 lists.add(target.name)
                 grown = True
     loops = list(tree.find_all(nodes.For))
     items = {
-        loop.target.name for loop in loops if isinstance(loop.target, nodes.Name) and _names(loop.iter, lists, None)
+        loop.target.name
+        for loop in loops
+        if isinstance(loop.target, nodes.Name) and _names(loop.iter, lists, None)
     }
     return any(_names(loop.iter, items, "content") for loop in loops)
 
@@ -39,9 +45,9 @@ def _names(node: nodes.Node | None, names: set[str], member: str | None) -> bool
             continue
         break
     if member is not None:
-        if isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Const) and node.arg.value == member:
-            node = node.node
-        elif isinstance(node, nodes.Getattr) and node.attr == member:
+        if (
+            isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Const) and node.arg.value == member
+        ) or (isinstance(node, nodes.Getattr) and node.attr == member):
             node = node.node
         else:
             return False

@@ -15,10 +15,17 @@ from keepwarm._errors import TemplateError
 from keepwarm.trace.prompt import Origin
 from keepwarm.trace.records import Request
 from keepwarm.trace.render.media import placeholder
-from keepwarm.trace.render.traced import Leaf, join
+from keepwarm.trace.render.runs import Leaf
+from keepwarm.trace.render.traced import join
 from keepwarm.trace.render.values import Wrapper
 
-_TEXT_PARTS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal", "thinking": "thinking"}
+_TEXT_PARTS = {
+    "text": "text",
+    "input_text": "text",
+    "output_text": "text",
+    "refusal": "refusal",
+    "thinking": "thinking",
+}
 
 
 class Conversation:
@@ -79,7 +86,9 @@ class Conversation:
             return [{"type": "text", "text": text}] if walked else text
         if not isinstance(content, list):
             content = [content]
-        pieces = [piece for i, part in enumerate(content) for piece in self._part(part, f"{path}[{i}]", origin)]
+        pieces = [
+            piece for i, part in enumerate(content) for piece in self._part(part, f"{path}[{i}]", origin)
+        ]
         if walked:
             return pieces
         texts = [piece["text"] for piece in pieces if piece["type"] == "text"]

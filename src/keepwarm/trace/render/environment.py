@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from typing import Any
+from types import MethodType
+from typing import Any, ClassVar
 
 import jinja2
 from jinja2 import nodes
@@ -17,17 +17,21 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup
 
 from keepwarm.trace.render import traced as text_of
-from keepwarm.trace.render.json_text import tojson
+from keepwarm.trace.render.formatting import trace_formatting
+from keepwarm.trace.render.json_text import plain_tojson, tojson
 from keepwarm.trace.render.traced import Traced
 from keepwarm.trace.render.values import TracedDict
 
-_DICT_ATTRIBUTES = frozenset(dir(dict))
+_MISSING = object()
+_DICT_NAMES = frozenset(dir(dict))
+# Formatting is not among them: the sandbox watches over it.
+_TEXT_METHODS = frozenset(name for name in dir(str) if not name.startswith(("_", "format")))
 
 
 class _Generation(Extension):
     """``{% generation %}`` blocks mark text for training; here they print their body."""
 
-    tags = {"generation"}
+    tags: ClassVar[set[str]] = {"generation"}
 
     def parse(self, parser: Parser) -> nodes.Node:
         line = next(parser.stream).lineno
@@ -40,15 +44,26 @@ class PlainEnvironment(ImmutableSandboxedEnvironment):
 
     def __init__(self, strftime_now: Callable[[str], str]) -> None:
         super().__init__(trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols])
-        self.filters["tojson"] = _plain_tojson
+        self.filters["tojson"] = plain_tojson
         self.globals["raise_exception"] = _raise_exception
         self.globals["strftime_now"] = strftime_now
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """The sandbox's answer, found sooner: a member of a message, a method of a text."""
+        kind = type(obj)
+        if kind is TracedDict or kind is dict:
+            if attribute not in _DICT_NAMES and not attribute.startswith("_"):
+                found = obj.get(attribute, _MISSING)
+                return self.undefined(obj=obj, name=attribute) if found is _MISSING else found
+        elif (kind is Traced or kind is str) and attribute in _TEXT_METHODS:
+            return getattr(obj, attribute)
+        return super().getattr(obj, attribute)
 
 
 class _TracedCode(CodeGenerator):
     """Compiles ``a ~ b`` to a join that keeps traces."""
 
-    def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:
+    def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:  # noqa: N802  (jinja2's name)
         self.write("environment.join_texts((")
         for item in node.nodes:
             self.visit(item, frame)
@@ -71,29 +86,25 @@ class TracedEnvironment(PlainEnvironment):
     def join_texts(values: tuple[Any, ...]) -> str:
         return text_of.concat(map(str, values))
 
-    def getattr(self, obj: Any, attribute: str) -> Any:
-        # The same answer as the sandbox gives, without an exception for each member of a message.
-        if type(obj) is TracedDict and attribute not in _DICT_ATTRIBUTES and attribute in obj:
-            return obj[attribute]
-        return super().getattr(obj, attribute)
-
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         if type(left) is str or type(left) is Traced:
-            return text_of.trace_formatting(lambda text, values: text % values, left, right)
+            return trace_formatting(lambda text, values: text % values, left, right)
         return super().call_binop(context, operator, left, right)
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
-        checked = super().wrap_str_format(value)
+        stock = super().wrap_str_format
+        if isinstance(value, MethodType) and type(value.__self__) is Traced:
+            value = getattr(str.__str__(value.__self__), value.__name__)
+        checked = stock(value)
         if checked is None or isinstance(value.__self__, Markup) or value.__name__ == "format_map":
             return checked
-        stock = super().wrap_str_format
 
         def run(text: str, values: tuple[tuple[Any, ...], dict[str, Any]]) -> str:
             safely = stock(text.format)
             assert safely is not None
             return safely(*values[0], **values[1])
 
-        return lambda *args, **kwargs: text_of.trace_formatting(run, value.__self__, (args, kwargs))
+        return lambda *args, **kwargs: trace_formatting(run, value.__self__, (args, kwargs))
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805
         # A method of plain text (``", ".join(parts)``) must keep the traces of its arguments.
@@ -111,16 +122,6 @@ def _raise_exception(message: str) -> None:
     raise jinja2.exceptions.TemplateError(message)
 
 
-def _plain_tojson(
-    value: Any,
-    ensure_ascii: bool = False,
-    indent: int | str | None = None,
-    separators: tuple[str, str] | None = None,
-    sort_keys: bool = False,
-) -> str:
-    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
-
-
 @jinja2.pass_eval_context
 def _join(context: nodes.EvalContext, value: Any, d: str = "", attribute: Any = None) -> str:
     if attribute is not None:
@@ -128,15 +129,14 @@ def _join(context: nodes.EvalContext, value: Any, d: str = "", attribute: Any = 
     return text_of.join(str(d), map(str, value))
 
 
-@jinja2.pass_eval_context
-def _replace(context: nodes.EvalContext, s: Any, old: str, new: str, count: int | None = None) -> str:
+def _replace(s: Any, old: str, new: str, count: int | None = None) -> str:
     return text_of.replace(str(s), str(old), str(new), -1 if count is None else count)
 
 
 def _format(value: Any, *args: Any, **kwargs: Any) -> str:
     if isinstance(value, Markup) or (args and kwargs):
         return str(FILTERS["format"](value, *args, **kwargs))
-    return text_of.trace_formatting(lambda text, values: text % values, str(value), kwargs or args)
+    return trace_formatting(lambda text, values: text % values, str(value), kwargs or args)
 
 
 def _indent(s: str, width: int | str = 4, first: bool = False, blank: bool = False) -> str:
@@ -144,6 +144,8 @@ def _indent(s: str, width: int | str = 4, first: bool = False, blank: bool = Fal
         return str(FILTERS["indent"](s, width, first, blank))
     margin = width if isinstance(width, str) else " " * width
     lines = (s + "\n").splitlines()
-    padded = [line if index == 0 or not (line or blank) else margin + line for index, line in enumerate(lines)]
+    padded = [
+        line if index == 0 or not (line or blank) else margin + line for index, line in enumerate(lines)
+    ]
     text = text_of.join("\n", padded)
     return margin + text if first else text

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from keepwarm.trace.render.traced import Leaf, Run, Traced, runs_of, traced
+from keepwarm.trace.render.runs import Leaf, Run, unfolded
+from keepwarm.trace.render.traced import Traced, compact, runs_of, traced
 from keepwarm.trace.render.values import TracedDict, TracedList
 
 
@@ -16,18 +17,15 @@ def tojson(
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,
 ) -> str:
-    """``json.dumps`` as transformers gives it to templates.
+    """``json.dumps`` as transformers gives it to templates, with traces.
 
     Strings that JSON prints unchanged keep their character positions; escaped ones, keys and
     punctuation have a path and ``value_start`` -1. Raises what ``json.dumps`` raises.
     """
-    kind = type(value)
-    key: Any = None
-    if (kind is TracedDict or kind is TracedList) and value._json is not None:
-        key = (ensure_ascii, indent, separators and tuple(separators), sort_keys)
-        kept: str | None = value._json.get(key)
-        if kept is not None:
-            return kept
+    kept = _kept(value)
+    key = ("traced", ensure_ascii, indent, separators and tuple(separators), sort_keys)
+    if kept is not None and key in kept:
+        return kept[key]
     plain = json.dumps(
         value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
     )
@@ -36,11 +34,36 @@ def tojson(
         printer.put(value, None, 0)
     except TypeError:  # keys that only the standard encoder knows
         return plain
-    text = "".join(printer.texts)
-    found = traced(text, tuple(printer.runs)) if printer.is_traced and text == plain else plain
-    if key is not None:
-        value._json[key] = found
+    same = printer.is_traced and "".join(printer.texts) == plain
+    found = compact(traced(plain, tuple(printer.runs))) if same else plain
+    if kept is not None:
+        kept[key] = found
     return found
+
+
+def plain_tojson(
+    value: Any,
+    ensure_ascii: bool = False,
+    indent: int | str | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+) -> str:
+    """The text of ``tojson`` without traces. Raises what ``json.dumps`` raises."""
+    kept = _kept(value)
+    key = ("plain", ensure_ascii, indent, separators and tuple(separators), sort_keys)
+    found = kept.get(key) if kept is not None else None
+    if found is None:
+        found = json.dumps(
+            value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
+        )
+        if kept is not None:
+            kept[key] = found
+    return found
+
+
+def _kept(value: Any) -> dict[Any, str] | None:
+    """Where a value keeps the JSON texts made of it; None if it does not."""
+    return value._json if type(value) is TracedDict or type(value) is TracedList else None
 
 
 class _Printer:
@@ -81,17 +104,16 @@ class _Printer:
 
     def _string(self, value: str, around: Leaf | None) -> None:
         text = json.dumps(value, ensure_ascii=self._ensure_ascii)
-        runs = runs_of(value)
-        if text[1:-1] == value:
-            own = runs[0].leaf if len(runs) == 1 and runs[0].leaf is not None else around
-            self._piece('"', own)
-            self.texts.append(text[1:-1])
-            self.runs += (run if run.leaf is not None else Run(run.length, around, -1) for run in runs)
-            self.is_traced = self.is_traced or type(value) is Traced
-            self._piece('"', own)
+        runs = unfolded(runs_of(value))
+        own = next((run.leaf for run in runs if type(run.leaf) is Leaf), around)
+        if text[1:-1] != value:
+            self._piece(text, own)
             return
-        named = next((run.leaf for run in runs if run.leaf is not None), around)
-        self._piece(text, named)
+        self._piece('"', own)
+        if value:
+            self.texts.append(text[1:-1])
+            self.runs += [run if run.leaf is not None else Run(run.length, around, -1) for run in runs]
+        self._piece('"', own)
 
     def _object(self, value: dict[Any, Any], around: Leaf | None, depth: int) -> None:
         leaf = value._leaf if type(value) is TracedDict else around

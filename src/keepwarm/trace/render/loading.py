@@ -35,7 +35,9 @@ def load_renderer(path: str | Path, *, special_tokens: Mapping[str, str] | None 
     if special_tokens is None:
         special_tokens = BUILTIN_SPECIAL_TOKENS
     if path.suffix == ".json":
-        return Renderer(path.name, _templates(_parsed(source, path).get("chat_template"), path), special_tokens)
+        return Renderer(
+            path.name, _templates(_parsed(source, path).get("chat_template"), path), special_tokens
+        )
     tokens = {"bos_token": "", "eos_token": "", **special_tokens}
     return Renderer(path.name, {"default": source}, tokens)
 
@@ -91,7 +93,9 @@ def _parsed(text: str, file: Path) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise TemplateError(f"{str(file)!r} is not JSON: {error}; fetch the tokenizer's files again") from error
+        raise TemplateError(
+            f"{str(file)!r} is not JSON: {error}; fetch the tokenizer's files again"
+        ) from error
     if not isinstance(value, dict):
         raise TemplateError(f"{str(file)!r} holds {type(value).__name__}, not an object")
     return value

@@ -38,7 +38,17 @@ def placeholder(part: Any, path: str) -> Medium:
 def _identity(part: Any, path: str) -> tuple[str, str]:
     """The text that tells this medium from others, and its path."""
     if isinstance(part, dict):
-        for key in ("image_url", "audio_url", "video_url", "input_audio", "file", "image", "audio", "video", "source"):
+        for key in (
+            "image_url",
+            "audio_url",
+            "video_url",
+            "input_audio",
+            "file",
+            "image",
+            "audio",
+            "video",
+            "source",
+        ):
             value = part.get(key)
             if isinstance(value, str):
                 return value, f"{path}.{key}"

@@ -11,17 +11,17 @@ import jinja2
 import msgspec
 
 from keepwarm._errors import TemplateError
-from keepwarm.trace.prompt import Origin, Rendered, Span
+from keepwarm.trace.prompt import Rendered
 from keepwarm.trace.records import Request
 from keepwarm.trace.render.content_format import walks_over_parts
 from keepwarm.trace.render.conversation import Conversation
 from keepwarm.trace.render.environment import PlainEnvironment, TracedEnvironment
+from keepwarm.trace.render.runs import spans_of
 from keepwarm.trace.render.search import recover
-from keepwarm.trace.render.traced import Run, runs_of
+from keepwarm.trace.render.traced import runs_of
 from keepwarm.trace.render.values import Wrapper
 
 _TOOL_SETS_KEPT = 64
-_TEMPLATE = Origin.TEMPLATE
 
 
 class Renderer:
@@ -51,27 +51,27 @@ class Renderer:
         """
         chosen = self._choose(request)
         wrap = Wrapper()
-        tools = self._tools.wrapped(request.tools)
+        tools = self._tools.wrapped(request.tools, wrap)
         text, messages = self._run(chosen, chosen.traced, request, wrap, tools, add_generation_prompt, now_s)
         plain = str.__str__(text)
         runs = recover(plain, list(runs_of(text)), (messages, tools))
-        return Rendered(text=plain, spans=_spans(runs))
+        return Rendered(text=plain, spans=tuple(spans_of(runs)))
 
     def text(
         self, request: Request, *, add_generation_prompt: bool = True, now_s: float | None = None
     ) -> str:
         """The same text as ``render``, faster, without spans. Raises ``TemplateError``."""
-        chosen = self._choose(request)
-        tools = request.tools or None
-        return self._run(
-            chosen, chosen.plain, request, Wrapper(plain=True), tools, add_generation_prompt, now_s
-        )[0]
+        chosen, wrap = self._choose(request), Wrapper(plain=True)
+        tools = self._tools.wrapped(request.tools, wrap)
+        return self._run(chosen, chosen.plain, request, wrap, tools, add_generation_prompt, now_s)[0]
 
     def conversation(self, request: Request) -> list[Any]:
         """The plain messages that the template is given for ``request``."""
         chosen = self._choose(request)
         decode = chosen.decode_arguments is not False
-        return Conversation(Wrapper(plain=True), parts=chosen.parts, decode_arguments=decode).messages(request)
+        return Conversation(Wrapper(plain=True), parts=chosen.parts, decode_arguments=decode).messages(
+            request
+        )
 
     def _compile(self, key: str, source: str) -> _Compiled:
         try:
@@ -157,42 +157,18 @@ class _ToolSets:
     """Wrapped tool lists by content: most requests of a trace repeat one of a few."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[bytes, Any] = OrderedDict()
+        self._kept: OrderedDict[tuple[bool, bytes], Any] = OrderedDict()
 
-    def wrapped(self, tools: list[Any]) -> Any:
+    def wrapped(self, tools: list[Any], wrap: Wrapper) -> Any:
         if not tools:
             return None
         try:
-            key = msgspec.json.encode(tools)
+            key = (wrap.plain, msgspec.json.encode(tools))
         except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
-            return Wrapper().tree(tools, "tools", Origin.APP)
+            return wrap.shared(tools, "tools")
         found = self._kept.get(key)
         if found is None:
-            found = self._kept[key] = Wrapper().tree(tools, "tools", Origin.APP, keep_json=True)
+            found = self._kept[key] = wrap.shared(tools, "tools")
             if len(self._kept) > _TOOL_SETS_KEPT:
                 self._kept.popitem(last=False)
         return found
-
-
-def _spans(runs: list[Run]) -> tuple[Span, ...]:
-    """Runs as spans, neighbours of one leaf merged."""
-    spans: list[Span] = []
-    start = position = 0
-    leaf, first, expected = None, -1, -1
-    for run in runs:
-        if position > start and (run.leaf is not leaf or run.value_start != expected):
-            spans.append(_span(start, position, leaf, first))
-            start = position
-        if position == start:
-            leaf, first = run.leaf, run.value_start
-        position += run.length
-        expected = first + position - start if first >= 0 else -1
-    if position > start:
-        spans.append(_span(start, position, leaf, first))
-    return tuple(spans)
-
-
-def _span(start: int, end: int, leaf: Any, value_start: int) -> Span:
-    if leaf is None:
-        return Span(start, end, _TEMPLATE, None, -1)
-    return Span(start, end, leaf.origin, leaf.path, value_start)

@@ -8,36 +8,10 @@ An operation that is not covered gives a plain ``str``: the trace ends there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, SupportsIndex
+from collections.abc import Iterable
+from typing import Any, SupportsIndex
 
-from keepwarm.trace.prompt import Origin
-
-
-class Leaf:
-    """A value of the request body: ``value`` is its text, or None for a container."""
-
-    __slots__ = ("origin", "path", "value")
-
-    def __init__(self, origin: Origin, path: str, value: str | None) -> None:
-        self.origin = origin
-        self.path = path
-        self.value = value
-
-
-class Run(NamedTuple):
-    """``length`` characters copied from ``leaf`` at ``value_start``.
-
-    ``leaf`` is None for text of the template; ``value_start`` is -1 where the characters
-    encode the leaf and do not copy it.
-    """
-
-    length: int
-    leaf: Leaf | None
-    value_start: int
-
-
-Runs = tuple[Run, ...]
+from keepwarm.trace.render.runs import Leaf, Run, Runs, cut_runs, folded, unfolded
 
 
 class Traced(str):
@@ -55,7 +29,9 @@ class Traced(str):
 
     def __add__(self, other: str) -> str:
         if type(other) is str:
-            return traced(str.__add__(self, other), self._runs + ((Run(len(other), None, -1),) if other else ()))
+            return traced(
+                str.__add__(self, other), self._runs + ((Run(len(other), None, -1),) if other else ())
+            )
         if type(other) is Traced:
             return traced(str.__add__(self, other), self._runs + other._runs)
         return NotImplemented
@@ -190,6 +166,11 @@ def traced(text: str, runs: Runs) -> str:
     return made
 
 
+def compact(text: str) -> str:
+    """The same text, quicker to join with others if it is made of many runs."""
+    return traced(str.__str__(text), folded(text._runs)) if type(text) is Traced else text
+
+
 def copied(leaf: Leaf) -> str:
     """The whole value of a leaf."""
     return traced(leaf.value, (Run(len(leaf.value), leaf, 0),)) if leaf.value else ""
@@ -205,25 +186,6 @@ def runs_of(text: str) -> Runs:
     if type(text) is Traced:
         return text._runs
     return (Run(len(text), None, -1),) if text else ()
-
-
-def cut_runs(runs: Runs, start: int, end: int) -> Runs:
-    """The runs of characters ``start:end``."""
-    found: list[Run] = []
-    position = 0
-    for run in runs:
-        after = position + run.length
-        if after > start:
-            low, high = max(start, position), min(end, after)
-            if high - low == run.length:
-                found.append(run)
-            else:
-                skipped = low - position
-                found.append(Run(high - low, run.leaf, run.value_start + skipped if run.value_start >= 0 else -1))
-        position = after
-        if position >= end:
-            break
-    return tuple(found)
 
 
 def concat(pieces: Iterable[str]) -> str:
@@ -273,11 +235,10 @@ def recoded(text: str, other: str) -> str:
     """``other``, made from ``text`` character by character: paths stay, copies end where they differ."""
     if other == text:
         return text
-    runs = runs_of(text)
+    runs = unfolded(runs_of(text))
     if len(other) != len(text):
-        leaves = {id(run.leaf): run.leaf for run in runs}
-        only = next(iter(leaves.values())) if len(leaves) == 1 else None
-        return encoded(other, only) if only is not None else other
+        only = runs[0].leaf if len({id(run.leaf) for run in runs}) == 1 else None
+        return encoded(other, only) if type(only) is Leaf else other
     found: list[Run] = []
     position = 0
     for run in runs:
@@ -290,41 +251,3 @@ def recoded(text: str, other: str) -> str:
 
 def _padded(text: str, padded: str, left: int) -> str:
     return concat((padded[:left], text, padded[left + len(text) :]))
-
-
-def trace_formatting(format_: Callable[[str, Any], str], text: str, values: Any) -> str:
-    """Format ``values`` into ``text`` and keep their traces.
-
-    The formatting is run a second time with a private mark in place of each traced value;
-    the marks then say where the values went. Where that does not give the same text (a width,
-    a precision) the trace ends.
-    """
-    bare = str.__str__(text)
-    plain = format_(bare, _each_text(values, str.__str__))
-    marked: list[str] = []
-
-    def mark(value: str) -> str:
-        marked.append(value)
-        return f"{_MARK}{len(marked) - 1}{_MARK}"
-
-    try:
-        chunks = format_(bare, _each_text(values, mark)).split(_MARK)
-        pieces = [marked[int(chunk)] if index % 2 else chunk for index, chunk in enumerate(chunks)]
-    except Exception:  # a format that takes the value but not its mark, say %c
-        return plain
-    found = concat(pieces)
-    return found if found == plain else plain
-
-
-_MARK = "\ue000"
-
-
-def _each_text(value: Any, change: Callable[[str], str]) -> Any:
-    """``value`` with ``change`` applied to every traced text directly in it."""
-    if type(value) is Traced:
-        return change(value)
-    if type(value) is tuple:
-        return tuple(_each_text(item, change) for item in value)
-    if type(value) is dict:
-        return {key: _each_text(item, change) for key, item in value.items()}
-    return value

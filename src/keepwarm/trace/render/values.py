@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from keepwarm.trace.prompt import Origin
-from keepwarm.trace.render.traced import Leaf, copied, encoded
+from keepwarm.trace.render.runs import Leaf
+from keepwarm.trace.render.traced import copied, encoded
 
 
 class TracedDict(dict[str, Any]):
@@ -68,9 +69,23 @@ class Wrapper:
                 found[encoded(key, leaf)] = wrapped
             return _known(found, leaf, whole=False, keep_json=keep_json)
         if isinstance(value, list):
-            items = [self.tree(item, f"{path}[{i}]", origin, keep_json=keep_json) for i, item in enumerate(value)]
+            items = [
+                self.tree(item, f"{path}[{i}]", origin, keep_json=keep_json) for i, item in enumerate(value)
+            ]
             return _known(TracedList(items), Leaf(origin, path, None), whole=False, keep_json=keep_json)
         return value
+
+    def shared(self, tools: list[Any], path: str) -> Any:
+        """Tools that many requests have in common: they keep the JSON texts made of them."""
+        if not self.plain:
+            return self.tree(tools, path, Origin.APP, keep_json=True)
+        items = [
+            _known(TracedDict(tool), Leaf(Origin.APP, f"{path}[{i}]", None), whole=False, keep_json=True)
+            if isinstance(tool, dict)
+            else tool
+            for i, tool in enumerate(tools)
+        ]
+        return _known(TracedList(items), Leaf(Origin.APP, path, None), whole=False, keep_json=True)
 
     def decoded(self, value: Any, leaf: Leaf) -> Any:
         """A value decoded from the text of ``leaf``: all of it encodes that text."""
@@ -82,7 +97,9 @@ class Wrapper:
             found = TracedDict((encoded(key, leaf), self.decoded(item, leaf)) for key, item in value.items())
             return _known(found, leaf, whole=True, keep_json=False)
         if isinstance(value, list):
-            return _known(TracedList(self.decoded(item, leaf) for item in value), leaf, whole=True, keep_json=False)
+            return _known(
+                TracedList(self.decoded(item, leaf) for item in value), leaf, whole=True, keep_json=False
+            )
         return value
 
     def record(self, fields: dict[str, Any], path: str, origin: Origin) -> Any:
@@ -107,4 +124,6 @@ def _known(value: Any, leaf: Leaf, *, whole: bool, keep_json: bool) -> Any:
 
 def _member(path: str, key: str) -> str:
     """JSON path of a member; keys that are no plain names are quoted."""
-    return f"{path}.{key}" if key.isidentifier() or key.replace("-", "_").isidentifier() else f"{path}[{key!r}]"
+    return (
+        f"{path}.{key}" if key.isidentifier() or key.replace("-", "_").isidentifier() else f"{path}[{key!r}]"
+    )
