@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keepwarm.diagnose import diagnose
 from keepwarm.diagnose.findings import CallSite, Diagnosis, Evidence, Finding, Owner, RequestRow, TokenFates
 from keepwarm.diagnose.report.as_json import diagnosis_document, to_json
 from keepwarm.diagnose.report.html import to_html
@@ -139,6 +143,34 @@ def test_context_of_a_request_shows_only_what_a_finding_calls_stable() -> None:
         "‹time: 26 chars›You are the support assistant of Larkspur Home. It is now "
     )
     assert shown.break_here == "‹time: 19 chars›.\n\nAnswer politely and in ‹time: 5 chars›"
+
+
+def test_a_conversation_is_covered_even_where_it_is_stable() -> None:
+    base = helpdesk()
+    evidence = Evidence(before="Thanks, Oswin. ", values=("\n\n", ""), after=" My number is Q-7.")
+    finding = msgspec.structs.replace(base.findings[0], path="messages[3].content", evidence=evidence)
+    shown = masked(msgspec.structs.replace(base, findings=(finding,), rows=())).findings[0].evidence
+    assert (shown.before, shown.after) == ("‹text: 15 chars›", "‹text: 18 chars›")
+    assert shown.values == evidence.values
+
+
+def test_a_model_name_is_a_setting_and_stays() -> None:
+    base = helpdesk()
+    finding = msgspec.structs.replace(
+        base.findings[0],
+        path="model",
+        evidence=Evidence(values=("tiny-8b", "large-70b")),
+        suggestion="Stay with large-70b",
+    )
+    shown = masked(msgspec.structs.replace(base, findings=(finding,))).findings[0]
+    assert shown == finding
+
+
+def test_planted_canaries_reach_no_output(shared: Path) -> None:
+    for trace in sorted((shared / "cases" / "secrets").glob("*.jsonl")):
+        canaries = json.loads(trace.with_suffix(".canaries.json").read_text())
+        output = all_outputs(masked(diagnose(str(trace))))
+        assert not [canary for canary in canaries if canary in output], trace.name
 
 
 def test_the_record_can_still_be_found(diagnosis: Diagnosis, shown: Diagnosis) -> None:

@@ -5,9 +5,11 @@ digit shapes, no word lengths, no hash that could be looked up. White space alon
 about anybody and stays. The same values are covered wherever else a text of the diagnosis
 repeats them, and so is stable text that looks like a secret.
 
-Of the text around one request's break only what a finding calls stable is shown: two requests
-may well share a customer's name. Ids of requests and sessions, model names and JSON paths stay:
-they are how the reader finds the record again.
+Text around a break is shown where it belongs to the application: the first message (the system
+text), tools, parameters. Later messages are somebody's conversation, stable or not, and covered.
+Around one request's break only what a finding shows as well is shown: two requests may well
+share a customer's name. Ids of requests and sessions, model names and JSON paths stay: they are
+how the reader finds the record again.
 """
 
 from __future__ import annotations
@@ -26,6 +28,9 @@ from keepwarm.diagnose.report.secrets import cover_secrets
 _MASK = re.compile(r"‹[a-z\-]{1,32}: \d+ chars?›")
 # Shorter values ("3", "no") occur in any text; they are covered where they stand as a value only.
 _SHORTEST_REPEAT = 3
+# Settings, not text: their values are shown with every request anyway.
+_OPEN_PATHS = frozenset({"model", "prompt_logprobs"})
+_CONVERSATION = re.compile(r"messages\[[1-9]")
 _SHORTEST_STABLE = 8  # characters shared with known stable text that are no coincidence
 _REMEMBERED = 65536  # requests of one call site break at the same few places
 Scrub = Callable[[str], str]
@@ -64,7 +69,7 @@ def _scrubber(findings: Iterable[Finding]) -> Scrub:
     """Covers every value of ``findings``, and everything that looks like a secret."""
     kinds: dict[str, str | None] = {}
     for finding in findings:
-        for value in finding.evidence.values:
+        for value in () if finding.path in _OPEN_PATHS else finding.evidence.values:
             for text in (value, value.strip()):
                 if len(text) >= _SHORTEST_REPEAT and text.strip() and not _MASK.fullmatch(text):
                     kinds.setdefault(text, finding.slot_type)
@@ -91,22 +96,31 @@ def _bounded(value: str) -> str:
 
 def _masked_finding(finding: Finding, scrub: Scrub) -> Finding:
     evidence = finding.evidence
+    kept = finding.path in _OPEN_PATHS
+    context = mask if _is_conversation(finding) else scrub
     shown = Evidence(
         request=evidence.request,
         compared_with=evidence.compared_with,
-        before=scrub(evidence.before),
-        values=tuple(mask(value, finding.slot_type) for value in evidence.values),
-        after=scrub(evidence.after),
+        before=context(evidence.before),
+        values=evidence.values
+        if kept
+        else tuple(mask(value, finding.slot_type) for value in evidence.values),
+        after=context(evidence.after),
         note=scrub(evidence.note),
     )
     return msgspec.structs.replace(finding, evidence=shown, suggestion=scrub(finding.suggestion))
+
+
+def _is_conversation(finding: Finding) -> bool:
+    return finding.path is not None and _CONVERSATION.match(finding.path) is not None
 
 
 def _masked_rows(diagnosis: Diagnosis, scrub: Scrub) -> tuple[RequestRow, ...]:
     sites: dict[str, _Site] = {}
     for finding in diagnosis.findings:
         kinds, stable = sites.get(finding.call_site, _Site({}, ()))
-        texts = tuple(text for text in (finding.evidence.before, finding.evidence.after) if text)
+        around = () if _is_conversation(finding) else (finding.evidence.before, finding.evidence.after)
+        texts = tuple(filter(None, around))
         sites[finding.call_site] = _Site({finding.cause: finding.slot_type} | kinds, stable + texts)
     nothing = _Site({}, ())
 

@@ -127,5 +127,5 @@ def verdict(diagnosis: Diagnosis) -> str:
 
 def varying(finding: Finding, most: int = 3) -> tuple[list[str], int]:
     """Different values to show, at most ``most``, and how many more were recorded."""
-    values = list(dict.fromkeys(map(visible, finding.evidence.values)))
+    values = [value or "(nothing)" for value in dict.fromkeys(map(visible, finding.evidence.values))]
     return values[:most], max(0, len(values) - most)
