@@ -176,18 +176,15 @@ def open_trace(path: str | Path, format: str = "auto") -> Trace:  # noqa: A002  
     if format != "auto" and format not in READERS:
         raise TraceError(f"unknown format {format!r}; known are: auto, {', '.join(FORMATS)}")
     size_bytes = size_of(path)
-    name: str | None = format
-    if format == "auto":
-        source = ByteSource(path)
-        try:
-            name = detect(source.records())
-        finally:
-            source.close()
-    else:
-        ByteSource(path).close()
+    source = ByteSource(path)
+    try:
+        name = format if format != "auto" else detect(source.records())
+    finally:
+        source.close()
     if name is None:
+        damage = f" ({source.damage})" if source.damage else ""
         raise TraceError(
-            f"no recorded requests recognised in {str(path)!r}; "
+            f"no recorded requests recognised in {str(path)!r}{damage}; "
             f"check the file, or name its format with --format ({', '.join(FORMATS)})"
         )
     return Trace(path, READERS[name], size_bytes, chosen=format != "auto")

@@ -7,7 +7,7 @@ from typing import Any
 
 from keepwarm.trace.readers.base import CERTAIN, Reader, Unusable
 from keepwarm.trace.readers.chat import kind
-from keepwarm.trace.readers.fields import as_count, as_text
+from keepwarm.trace.readers.fields import as_count, as_duration, as_text
 from keepwarm.trace.records import HashedPrompt, JsonObject, Request, Usage
 
 BLOCK_SIZE_TOKENS = 512
@@ -33,12 +33,11 @@ class MooncakeReader(Reader):
 
     def read(self, record: JsonObject, line: int) -> Iterable[Request]:
         """One request per line."""
-        milliseconds = record.get("timestamp")
-        timed = isinstance(milliseconds, int | float) and not isinstance(milliseconds, bool)
+        milliseconds = as_duration(record.get("timestamp"))
         request = Request(
             line=line,
             id=as_text(record.get("id")) or f"line-{line}",
-            time_s=milliseconds / 1000 if timed and 0 <= milliseconds < 1e15 else None,
+            time_s=None if milliseconds is None else milliseconds / 1000,
             hashed=hashed_prompt(record, BLOCK_SIZE_TOKENS),
             usage=hashed_usage(record),
         )

@@ -20,7 +20,7 @@ def is_model_item(item: JsonObject) -> bool:
     item_type = item.get("type", "message")
     if item_type == "message":
         return item.get("role") == "assistant"
-    return item_type == "reasoning" or item_type in MODEL_CALLS
+    return item_type == "reasoning" or (isinstance(item_type, str) and item_type in MODEL_CALLS)
 
 
 def add_item(dialogue: Dialogue, item: Any, where: str) -> None:

@@ -21,6 +21,7 @@ _STRING = r"""'(?:[^'\\]+|\\.)*+'|"(?:[^"\\]+|\\.)*+\""""
 _PROMPT = re.compile(rf"\bprompt: ({_STRING}|None)")
 _TOKEN_IDS = re.compile(r"\bprompt_token_ids: (\[[\d, ]*\]|None)")
 _CUT_TOKEN_IDS = re.compile(r"\bprompt_token_ids: \[[\d, ]*$")
+_NUMBER = re.compile(r"\b([a-z]\w*)=((?:0|-?[1-9]\d{0,15})(?:\.\d{1,16})?|True|False)(?=[,)])")
 _LORA = re.compile(r"\blora_request: LoRARequest\(.*?\blora_name=('[^']*'|\"[^\"]*\")")
 _CONFIG = re.compile(r"with config: |non-default args: ")
 _MODEL = re.compile(r"\bmodel'?[=:] ?'([^']+)'")
@@ -200,7 +201,8 @@ def _params_of(fields: str) -> JsonObject:
     try:
         call = ast.parse(fields[start:end], mode="eval").body
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return {}
+        # An object without a readable form among them, such as <Kind.A: 0>: take the numbers.
+        return {name: ast.literal_eval(value) for name, value in _NUMBER.findall(fields[start:end])}
     values: JsonObject = {}
     for keyword in call.keywords if isinstance(call, ast.Call) else ():
         value = _literal(keyword.value)
