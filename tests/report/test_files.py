@@ -30,9 +30,22 @@ def shape(value: Any) -> Any:
     return type(value).__name__
 
 
+def holds(contract: Any, document: Any, place: str = "$") -> None:
+    """``document`` has the keys of ``contract`` in their order, perhaps with others between them."""
+    if isinstance(contract, dict):
+        assert [key for key in document if key in contract] == list(contract), place
+        for key, inner in contract.items():
+            holds(inner, document[key], f"{place}.{key}")
+    elif isinstance(contract, list):
+        holds(contract[0], document[0], f"{place}[0]")
+    else:
+        assert document == contract, place
+
+
 def test_contract_keys_and_their_order(shown: Diagnosis) -> None:
     document = json.loads(to_json(diagnosis_document(shown, revealed=False)))
-    assert json.dumps(shape(document), indent=1) + "\n" == JSON_GOLDEN.read_text()
+    holds(json.loads(JSON_GOLDEN.read_text()), shape(document))
+    assert "rows" not in document
 
 
 def test_the_six_fates_add_up(shown: Diagnosis) -> None:

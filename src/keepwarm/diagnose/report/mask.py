@@ -17,7 +17,6 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterable
-from difflib import SequenceMatcher
 from typing import NamedTuple
 
 import msgspec
@@ -37,10 +36,10 @@ Scrub = Callable[[str], str]
 
 
 class _Site(NamedTuple):
-    """What the findings of a call site say: kind of slot per cause, and its stable texts."""
+    """What the findings of a call site say: kind of slot per cause, pieces of stable text."""
 
     kinds: dict[str, str | None]
-    stable: tuple[str, ...]
+    pieces: set[str]
 
 
 def mask(value: str, kind: str | None = None) -> str:
@@ -118,17 +117,17 @@ def _is_conversation(finding: Finding) -> bool:
 def _masked_rows(diagnosis: Diagnosis, scrub: Scrub) -> tuple[RequestRow, ...]:
     sites: dict[str, _Site] = {}
     for finding in diagnosis.findings:
-        kinds, stable = sites.get(finding.call_site, _Site({}, ()))
-        around = () if _is_conversation(finding) else (finding.evidence.before, finding.evidence.after)
-        texts = tuple(filter(None, around))
-        sites[finding.call_site] = _Site({finding.cause: finding.slot_type} | kinds, stable + texts)
-    nothing = _Site({}, ())
+        site = sites.setdefault(finding.call_site, _Site({}, set()))
+        site.kinds.setdefault(finding.cause, finding.slot_type)
+        if not _is_conversation(finding):
+            site.pieces.update(_pieces(finding.evidence.before), _pieces(finding.evidence.after))
+    nothing = _Site({}, set())
 
     @functools.lru_cache(_REMEMBERED)
     def context(call_site: str, causes: tuple[str, ...], text: str) -> str:
-        kinds, stable = sites.get(call_site, nothing)
-        kind = next((kinds[cause] for cause in causes if cause in kinds), None)
-        return scrub(_stable_part(text, stable, kind))
+        site = sites.get(call_site, nothing)
+        kind = next((site.kinds[cause] for cause in causes if cause in site.kinds), None)
+        return scrub(_stable_part(text, site, kind))
 
     def masked_row(row: RequestRow) -> RequestRow:
         show = functools.partial(context, row.call_site, row.causes)
@@ -142,14 +141,19 @@ def _masked_rows(diagnosis: Diagnosis, scrub: Scrub) -> tuple[RequestRow, ...]:
     return tuple(map(masked_row, diagnosis.rows))
 
 
-def _stable_part(text: str, stable: tuple[str, ...], kind: str | None) -> str:
-    """``text`` with everything masked but its longest stretch that one of ``stable`` has too."""
-    start, length = 0, 0
-    for known in stable:
-        found = SequenceMatcher(None, text, known, autojunk=False).find_longest_match()
-        if found.size > length:
-            start, length = found.a, found.size
-    if length < min(_SHORTEST_STABLE, len(text)):
+def _stable_part(text: str, site: _Site, kind: str | None) -> str:
+    """``text`` with everything masked but its longest stretch that the site's findings show too."""
+    start, end, begin = 0, 0, 0
+    for position in range(len(text) - _SHORTEST_STABLE + 1):
+        if text[position : position + _SHORTEST_STABLE] not in site.pieces:
+            begin = position + 1
+        elif position + _SHORTEST_STABLE - begin > end - start:
+            start, end = begin, position + _SHORTEST_STABLE
+    if start == end:
         return mask(text)
-    end = start + length
     return mask(text[:start], kind) + text[start:end] + mask(text[end:], kind)
+
+
+def _pieces(text: str) -> Iterable[str]:
+    """Every stretch of ``text`` that is long enough to be no coincidence."""
+    return (text[i : i + _SHORTEST_STABLE] for i in range(len(text) - _SHORTEST_STABLE + 1))
