@@ -67,9 +67,22 @@ Geef uw klantnummer en de datum van de factuur op, zodat wij u beter kunnen help
 De trein vertrekt om half acht en komt niet voor tien uur aan, omdat het spoor is afgesloten.
 """
 
-_NAMES = "name type description parameters properties required function string object number integer array".split()
-_KEYS = "id user_id order_id status created_at updated_at email phone address city country price amount".split()
-_VALUES = ("pending", "confirmed", "cancelled", "delivered", "economy", "business", "true", "false", "unknown")
+_TYPES = ("function", "string", "object", "number", "integer", "array")
+_KEYS = (
+    *("id", "user_id", "order_id", "status", "created_at", "updated_at", "email", "phone", "address"),
+    *("city", "country", "price", "amount"),
+)
+_VALUES = (
+    "pending",
+    "confirmed",
+    "cancelled",
+    "delivered",
+    "economy",
+    "business",
+    "true",
+    "false",
+    "unknown",
+)
 
 
 def sentences() -> Iterator[str]:
@@ -86,7 +99,9 @@ def documents() -> Iterator[str]:
     prose = ENGLISH.strip().splitlines()
     for _ in range(1_500):
         keys = draw.sample(_KEYS, 5)
-        properties = {key: {"type": draw.choice(_NAMES[6:]), "description": draw.choice(prose)} for key in keys[:3]}
+        properties = {
+            key: {"type": draw.choice(_TYPES), "description": draw.choice(prose)} for key in keys[:3]
+        }
         tool = {
             "type": "function",
             "function": {

@@ -8,7 +8,8 @@ standard library, their docstrings, and the reference manual that ``help()`` pri
 (``pydoc_data.topics``); to it come the sentences and JSON documents of
 ``scripts/tokenizer_corpus.py``, written for this project. English prose weighs most, then code and
 JSON, then German, French, Spanish, Italian, Portuguese and Dutch. The same corpus gives the same
-bytes: the digest of the corpus is printed, and kept in the file with the Python that it came from.
+bytes; ``CORPUS`` is the digest of the one behind the committed file. Another Python brings another
+library, hence another corpus and another tokenizer.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ from pathlib import Path
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 sys.path.insert(0, str(Path(__file__).parent))
-from tokenizer_corpus import documents, sentences  # noqa: E402
+from tokenizer_corpus import documents, sentences
 
 TARGET = Path(__file__).parents[1] / "src/keepwarm/trace/tokens/builtin.json"
+CORPUS = "c238f4fa926176d21a24ea729503c17fb2151f832fbf5bdb99d4ddc352a52cce"  # CPython 3.11.7
 VOCABULARY = 16_384
 SPECIAL = (
     *("<|begin|>", "<|end|>", "<|pad|>", "<|im_start|>", "<|im_end|>"),
@@ -54,7 +56,7 @@ def corpus() -> Iterator[str]:
             for _ in range(PROSE_TIMES):
                 yield text
     topics: dict[str, str] = {}
-    exec((library / "pydoc_data/topics.py").read_text("utf-8"), topics)
+    exec((library / "pydoc_data/topics.py").read_text("utf-8"), topics)  # noqa: S102  (a module of the standard library)
     for text in topics["topics"].values():  # type: ignore[attr-defined]
         for _ in range(PROSE_TIMES):
             yield text
@@ -65,8 +67,21 @@ def corpus() -> Iterator[str]:
 
 
 def _counts(path: Path) -> bool:
-    skipped = {"site-packages", "dist-packages", "test", "tests", "idle_test", "__pycache__", "lib2to3", "encodings"}
-    return not skipped & set(path.parts) and not path.name.startswith("_sysconfigdata") and path.name != "topics.py"
+    skipped = {
+        "site-packages",
+        "dist-packages",
+        "test",
+        "tests",
+        "idle_test",
+        "__pycache__",
+        "lib2to3",
+        "encodings",
+    }
+    return (
+        not skipped & set(path.parts)
+        and not path.name.startswith("_sysconfigdata")
+        and path.name != "topics.py"
+    )
 
 
 def _docstrings(source: str) -> Iterator[str]:
@@ -103,6 +118,7 @@ def train(pieces: list[str]) -> Tokenizer:
 
 
 def main() -> int:
+    """Train, then write or compare; exit 1 if the comparison fails."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--check", action="store_true", help="compare with the committed file, write nothing")
     check = parser.parse_args().check
@@ -113,6 +129,8 @@ def main() -> int:
     data["model"].pop("ignore_merges", None)
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":")) + "\n"
     print(f"corpus {digest} of Python {platform.python_version()}, {sum(map(len, pieces))} characters")
+    if digest != CORPUS:
+        print("this is not the corpus of the committed tokenizer")
     if check:
         same = TARGET.read_text("utf-8") == text
         print("the committed tokenizer is the same" if same else "the committed tokenizer differs")

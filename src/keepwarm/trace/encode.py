@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import numpy as np
 
 from keepwarm.trace.prompt import Origin, Prompt, Rendered, Span, TokenIds
 from keepwarm.trace.records import Request
-from keepwarm.trace.render import Renderer
-from keepwarm.trace.tokens import PartCache, Tokenizer
+from keepwarm.trace.render import Renderer, builtin_renderer, load_renderer
+from keepwarm.trace.tokens import PartCache, Tokenizer, is_server, load_tokenizer
+
+# What is kept of earlier prompts, in bytes, unless the caller says otherwise.
+CACHE_BYTES = 256 << 20
 
 
 class EncodingNote(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,13 +25,34 @@ class EncodingNote(msgspec.Struct, frozen=True, kw_only=True):
     note: str
 
 
+def open_encoder(
+    tokenizer: str | None = None,
+    chat_template: str | Path | None = None,
+    *,
+    cache_bytes: int = CACHE_BYTES,
+) -> PromptEncoder:
+    """The encoder for what a user passed as ``--tokenizer`` and ``--chat-template``.
+
+    Without a template a tokenizer folder or name brings its own; a server, which does not tell its
+    template, and nothing at all get the built-in one. Raises ``TokenizerError``, ``TemplateError``.
+    """
+    found = load_tokenizer(tokenizer)
+    if chat_template is not None:
+        renderer = load_renderer(chat_template, special_tokens=found.special_tokens or None)
+    elif tokenizer is None or is_server(tokenizer):
+        renderer = builtin_renderer()
+    else:
+        renderer = load_renderer(tokenizer)
+    return PromptEncoder(renderer, found, cache_bytes)
+
+
 class PromptEncoder:
     """Renders and encodes requests. ``cache_bytes`` bounds what is kept of earlier prompts.
 
     Not for use by several threads at once. What it returns stays valid and is not mutated.
     """
 
-    def __init__(self, renderer: Renderer, tokenizer: Tokenizer, cache_bytes: int = 256 << 20) -> None:
+    def __init__(self, renderer: Renderer, tokenizer: Tokenizer, cache_bytes: int = CACHE_BYTES) -> None:
         self._renderer = renderer
         self._tokenizer = tokenizer
         self._parts = PartCache(tokenizer, cache_bytes)
@@ -34,11 +60,18 @@ class PromptEncoder:
     @property
     def info(self) -> EncodingNote:
         """What to tell the user about the tokens."""
+        tokenizer, template = self._tokenizer, self._renderer
+        note = tokenizer.note
+        if tokenizer.exact and template.is_builtin:
+            note = (
+                f"tokens of {tokenizer.name} in the built-in chat template: token counts are approximate; "
+                "pass --chat-template for exact figures"
+            )
         return EncodingNote(
-            tokenizer=self._tokenizer.name,
-            chat_template=self._renderer.name,
-            exact=self._tokenizer.exact,
-            note=self._tokenizer.note,
+            tokenizer=tokenizer.name,
+            chat_template=template.name,
+            exact=tokenizer.exact and not template.is_builtin,
+            note=note,
         )
 
     def rendered(self, request: Request) -> Rendered:

@@ -39,7 +39,7 @@ class Conversation:
         self._wrap = wrap
         self._parts = parts
         self._decode_arguments = decode_arguments
-        self.has_arguments = False
+        self.has_decoded = False
 
     def messages(self, request: Request) -> list[Any]:
         """All messages, wrapped."""
@@ -49,8 +49,8 @@ class Conversation:
         path = f"messages[{index}]"
         if not isinstance(message, dict):
             raise TemplateError(
-                f"request {request.id!r} (line {request.line}): {path} is {type(message).__name__}, not an object; "
-                "leave this record out or repair it"
+                f"request {request.id!r} (line {request.line}): {path} is {type(message).__name__}, "
+                "not an object; leave this record out or repair it"
             )
         role = message.get("role")
         origin = Origin.MODEL if role == "assistant" else Origin.APP
@@ -139,7 +139,7 @@ class Conversation:
     def _arguments(self, arguments: Any, path: str, origin: Origin) -> Any:
         if isinstance(arguments, dict | list):
             return self._wrap.tree(arguments, path, origin)
-        self.has_arguments = True
+        self.has_decoded = True
         try:
             value = json.loads(arguments) if isinstance(arguments, str) else {}
         except ValueError:

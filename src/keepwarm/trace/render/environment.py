@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import MethodType
-from typing import Any, ClassVar
+from typing import Any
 
 import jinja2
 from jinja2 import nodes
@@ -31,7 +31,7 @@ _TEXT_METHODS = frozenset(name for name in dir(str) if not name.startswith(("_",
 class _Generation(Extension):
     """``{% generation %}`` blocks mark text for training; here they print their body."""
 
-    tags: ClassVar[set[str]] = {"generation"}
+    tags = {"generation"}  # noqa: RUF012  (declared so by jinja2)
 
     def parse(self, parser: Parser) -> nodes.Node:
         line = next(parser.stream).lineno

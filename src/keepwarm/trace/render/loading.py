@@ -8,7 +8,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from keepwarm._errors import TemplateError
+from keepwarm._errors import TemplateError, TokenizerError
+from keepwarm.trace.hub import tokenizer_folder
 from keepwarm.trace.render.renderer import Renderer
 
 BUILTIN_NAME = "built-in ChatML"
@@ -18,28 +19,41 @@ BUILTIN_SPECIAL_TOKENS: Mapping[str, str] = {"bos_token": "<|begin|>", "eos_toke
 def builtin_renderer() -> Renderer:
     """The ChatML-like template that ships with keepwarm."""
     source = resources.files("keepwarm.trace.render").joinpath("chatml.jinja").read_text("utf-8")
-    return Renderer(BUILTIN_NAME, {"default": source}, BUILTIN_SPECIAL_TOKENS)
+    return Renderer(BUILTIN_NAME, {"default": source}, BUILTIN_SPECIAL_TOKENS, is_builtin=True)
 
 
-def load_renderer(path: str | Path, *, special_tokens: Mapping[str, str] | None = None) -> Renderer:
-    """The chat template in a file, or of a Hugging Face tokenizer folder.
+def load_renderer(source: str | Path, *, special_tokens: Mapping[str, str] | None = None) -> Renderer:
+    """The chat template in a file, of a Hugging Face tokenizer (folder or name), or given as text.
 
     ``special_tokens`` are those of the tokenizer that will encode the prompt; a folder brings its
     own. A template of its own file gets an empty ``bos_token`` and ``eos_token`` where the
     tokenizer has none. Raises ``TemplateError``.
     """
-    path = Path(path)
+    text = str(source)
+    if "{{" in text or "{%" in text:
+        return _from_text("template given as text", text, special_tokens)
+    path = Path(text)
+    if not path.exists() and not path.suffix:
+        try:
+            path = tokenizer_folder(text)
+        except TokenizerError as error:
+            raise TemplateError(str(error)) from error
+        return _from_folder(path, text)
     if path.is_dir():
-        return _from_folder(path)
-    source = _read(path)
-    if special_tokens is None:
-        special_tokens = BUILTIN_SPECIAL_TOKENS
+        return _from_folder(path, path.name)
     if path.suffix == ".json":
-        return Renderer(
-            path.name, _templates(_parsed(source, path).get("chat_template"), path), special_tokens
-        )
-    tokens = {"bos_token": "", "eos_token": "", **special_tokens}
-    return Renderer(path.name, {"default": source}, tokens)
+        templates = _templates(_parsed(_read(path), path).get("chat_template"), path)
+        return Renderer(path.name, templates, _given(special_tokens))
+    return _from_text(path.name, _read(path), special_tokens)
+
+
+def _from_text(name: str, source: str, special_tokens: Mapping[str, str] | None) -> Renderer:
+    tokens = {"bos_token": "", "eos_token": "", **_given(special_tokens)}
+    return Renderer(name, {"default": source}, tokens)
+
+
+def _given(special_tokens: Mapping[str, str] | None) -> Mapping[str, str]:
+    return BUILTIN_SPECIAL_TOKENS if special_tokens is None else special_tokens
 
 
 def special_tokens_of(folder: Path) -> dict[str, str]:
@@ -55,10 +69,9 @@ def special_tokens_of(folder: Path) -> dict[str, str]:
     return found
 
 
-def _from_folder(folder: Path) -> Renderer:
+def _from_folder(folder: Path, name: str) -> Renderer:
     templates: dict[str, str] = {}
-    for name in ("tokenizer_config.json", "chat_template.json"):
-        file = folder / name
+    for file in (folder / "tokenizer_config.json", folder / "chat_template.json"):
         if file.is_file():
             templates.update(_templates(_parsed(_read(file), file).get("chat_template"), file))
     if (folder / "chat_template.jinja").is_file():
@@ -70,7 +83,7 @@ def _from_folder(folder: Path) -> Renderer:
             f"no chat template in {str(folder)!r} (looked for chat_template.jinja, chat_template.json and "
             "chat_template in tokenizer_config.json); pass one with --chat-template"
         )
-    return Renderer(folder.name, templates, special_tokens_of(folder))
+    return Renderer(name, templates, special_tokens_of(folder))
 
 
 def _templates(value: Any, file: Path) -> dict[str, str]:
@@ -106,7 +119,8 @@ def _read(file: Path) -> str:
         return file.read_text("utf-8")
     except OSError as error:
         raise TemplateError(
-            f"cannot read chat template {str(file)!r}: {error.strerror}; pass a .jinja file or a tokenizer folder"
+            f"cannot read chat template {str(file)!r}: {error.strerror}; "
+            "pass a .jinja file or a tokenizer folder"
         ) from error
     except UnicodeDecodeError as error:
         raise TemplateError(f"chat template {str(file)!r} is not UTF-8 text: {error.reason}") from error

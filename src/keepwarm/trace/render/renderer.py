@@ -32,8 +32,16 @@ class Renderer:
     Raises ``TemplateError`` if a template does not compile.
     """
 
-    def __init__(self, name: str, templates: Mapping[str, str], special_tokens: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        name: str,
+        templates: Mapping[str, str],
+        special_tokens: Mapping[str, str],
+        *,
+        is_builtin: bool = False,
+    ) -> None:
         self.name = name
+        self.is_builtin = is_builtin
         self.special_tokens = dict(special_tokens)
         self._now_s = 0.0
         self._traced = TracedEnvironment(self._strftime_now)
@@ -49,10 +57,7 @@ class Renderer:
         ``now_s`` is what the template's clock shows, in UTC; by default the request's own
         ``time_s``, or the epoch where that is unknown. Raises ``TemplateError``.
         """
-        chosen = self._choose(request)
-        wrap = Wrapper()
-        tools = self._tools.wrapped(request.tools, wrap)
-        text, messages = self._run(chosen, chosen.traced, request, wrap, tools, add_generation_prompt, now_s)
+        text, messages, tools = self._print(request, add_generation_prompt, now_s, traced=True)
         plain = str.__str__(text)
         runs = recover(plain, list(runs_of(text)), (messages, tools))
         return Rendered(text=plain, spans=tuple(spans_of(runs)))
@@ -61,17 +66,12 @@ class Renderer:
         self, request: Request, *, add_generation_prompt: bool = True, now_s: float | None = None
     ) -> str:
         """The same text as ``render``, faster, without spans. Raises ``TemplateError``."""
-        chosen, wrap = self._choose(request), Wrapper(plain=True)
-        tools = self._tools.wrapped(request.tools, wrap)
-        return self._run(chosen, chosen.plain, request, wrap, tools, add_generation_prompt, now_s)[0]
+        return self._print(request, add_generation_prompt, now_s, traced=False)[0]
 
     def conversation(self, request: Request) -> list[Any]:
-        """The plain messages that the template is given for ``request``."""
+        """The plain messages that the template is given for ``request``. Raises ``TemplateError``."""
         chosen = self._choose(request)
-        decode = chosen.decode_arguments is not False
-        return Conversation(Wrapper(plain=True), parts=chosen.parts, decode_arguments=decode).messages(
-            request
-        )
+        return chosen.conversation(Wrapper(plain=True)).messages(request)
 
     def _compile(self, key: str, source: str) -> _Compiled:
         try:
@@ -82,8 +82,8 @@ class Renderer:
             )
         except jinja2.TemplateSyntaxError as error:
             raise TemplateError(
-                f"chat template {self.name!r} ({key}) does not compile: line {error.lineno}: {error.message}; "
-                "pass the template that the server uses with --chat-template"
+                f"chat template {self.name!r} ({key}) does not compile: line {error.lineno}: "
+                f"{error.message}; pass the template that the server uses with --chat-template"
             ) from error
         except Exception as error:
             raise TemplateError(f"chat template {self.name!r} ({key}) does not compile: {error}") from error
@@ -93,39 +93,34 @@ class Renderer:
             return self._compiled["tool_use"]
         return self._compiled.get("default") or next(iter(self._compiled.values()))
 
-    def _run(
-        self,
-        chosen: _Compiled,
-        template: jinja2.Template,
-        request: Request,
-        wrap: Wrapper,
-        tools: Any,
-        add_generation_prompt: bool,
-        now_s: float | None,
-    ) -> tuple[str, list[Any]]:
+    def _print(
+        self, request: Request, add_generation_prompt: bool, now_s: float | None, *, traced: bool
+    ) -> tuple[str, list[Any], Any]:
+        """The text, and the wrapped messages and tools that it was made of."""
+        chosen, wrap = self._choose(request), Wrapper(plain=not traced)
+        template = chosen.traced if traced else chosen.plain
+        tools = self._tools.wrapped(request.tools, wrap)
         context = self._context(request, tools, add_generation_prompt)
         self._now_s = now_s if now_s is not None else request.time_s or 0.0
-        decode = chosen.decode_arguments is not False
-        conversation = Conversation(wrap, parts=chosen.parts, decode_arguments=decode)
         try:
+            conversation = chosen.conversation(wrap)
             messages = conversation.messages(request)
             try:
-                return template.render(context, messages=messages), messages
+                return template.render(context, messages=messages), messages, tools
             except TypeError:
-                # The template takes arguments as the text they are in the body, or not at all.
-                if not (conversation.has_arguments and chosen.decode_arguments is None):
+                if not conversation.has_decoded:
                     raise
+            # The template takes arguments as the text they are in the body, or not at all.
             messages = Conversation(wrap, parts=chosen.parts, decode_arguments=False).messages(request)
             text = template.render(context, messages=messages)
             chosen.decode_arguments = False
-            return text, messages
+            return text, messages, tools
         except TemplateError:
             raise
         except Exception as error:
-            said = str(error) or type(error).__name__
             raise TemplateError(
-                f"chat template {self.name!r} cannot render request {request.id!r} (line {request.line}): {said}; "
-                "check that this is the template of the recorded model"
+                f"chat template {self.name!r} cannot render request {request.id!r} (line {request.line}): "
+                f"{str(error) or type(error).__name__}; check that this is the template of the recorded model"
             ) from error
 
     def _context(self, request: Request, tools: Any, add_generation_prompt: bool) -> dict[str, Any]:
@@ -139,7 +134,7 @@ class Renderer:
             context.update((str(key), value) for key, value in kwargs.items() if key != "messages")
         return context
 
-    def _strftime_now(self, format: str) -> str:
+    def _strftime_now(self, format: str) -> str:  # noqa: A002  (its name in templates)
         return dt.datetime.fromtimestamp(self._now_s, dt.UTC).replace(tzinfo=None).strftime(format)
 
 
@@ -150,7 +145,10 @@ class _Compiled:
         self.traced = traced
         self.plain = plain
         self.parts = parts
-        self.decode_arguments: bool | None = None  # None: decode, and see whether that renders
+        self.decode_arguments = True  # until the template proves to want text
+
+    def conversation(self, wrap: Wrapper) -> Conversation:
+        return Conversation(wrap, parts=self.parts, decode_arguments=self.decode_arguments)
 
 
 class _ToolSets:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from keepwarm.trace.tokens.base import Cuts, Encoded, Place, Tokenizer
 from keepwarm.trace.tokens.builtin import builtin_tokenizer
 from keepwarm.trace.tokens.cache import PartCache
-from keepwarm.trace.tokens.loading import load_tokenizer, tokenizer_folder
+from keepwarm.trace.tokens.loading import is_server, load_tokenizer
 
 __all__ = [
     "Cuts",
@@ -14,6 +14,6 @@ __all__ = [
     "Place",
     "Tokenizer",
     "builtin_tokenizer",
+    "is_server",
     "load_tokenizer",
-    "tokenizer_folder",
 ]

@@ -22,7 +22,7 @@ class Place(enum.Enum):
     """Where a part of a text begins."""
 
     START = "at the start of the text"
-    AFTER_TOKEN = "after an added token"
+    AFTER_TOKEN = "after an added token"  # noqa: S105
     INSIDE = "at a cut between added tokens"
 
 
@@ -57,6 +57,7 @@ class Tokenizer(ABC):
 
     def encode_parts(self, parts: Sequence[str], places: Sequence[Place]) -> list[Encoded]:
         """Parts of texts cut at ``cuts``, each with its place. Raises ``TokenizerError``."""
+        assert not self.cuts.by_place or len(places) == len(parts)
         return [self.encode(part) for part in parts]
 
     @property

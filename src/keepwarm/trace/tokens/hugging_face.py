@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -69,23 +70,25 @@ class HuggingFaceTokenizer(Tokenizer):
 
     def _encode_batch(self, texts: list[str]) -> list[Encoded]:
         try:
-            found = self._model.encode_batch(texts, add_special_tokens=False)
-        except Exception:
-            # Half of a surrogate pair, which JSON can hold and UTF-8 cannot.
-            readable = [text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in texts]
-            if [len(text) for text in readable] != [len(text) for text in texts]:
-                readable = ["".join(map(_readable, text)) for text in texts]
-            try:
-                found = self._model.encode_batch(readable, add_special_tokens=False)
-            except Exception as error:
-                raise TokenizerError(
-                    f"tokenizer {self.name!r} cannot encode a text of {sum(map(len, texts))} characters: {error}"
-                ) from error
+            found = self._run(texts)
+        except UnicodeEncodeError:
+            found = self._run([_SURROGATES.sub("\ufffd", text) for text in texts])
         return [_encoded(encoding) for encoding in found]
 
+    def _run(self, texts: list[str]) -> Any:
+        try:
+            return self._model.encode_batch(texts, add_special_tokens=False)
+        except UnicodeEncodeError:
+            raise
+        except Exception as error:
+            raise TokenizerError(
+                f"tokenizer {self.name!r} cannot encode {sum(map(len, texts))} characters: {error}; "
+                "check that tokenizer.json is complete"
+            ) from error
 
-def _readable(char: str) -> str:
-    return "\ufffd" if "\ud800" <= char <= "\udfff" else char
+
+# Half of a surrogate pair: JSON can hold one, UTF-8 cannot.
+_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def _encoded(encoding: Any) -> Encoded:

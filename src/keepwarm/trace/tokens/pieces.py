@@ -1,4 +1,4 @@
-"""Where tokens start, from their printed pieces: byte-level (``\u0120the``), sentencepiece (``\u2581the``) or plain."""
+"""Where tokens start, told from how a server prints them: byte-level, sentencepiece or plain pieces."""
 
 from __future__ import annotations
 

@@ -42,7 +42,11 @@ class ServerTokenizer(Tokenizer):
         return Encoded(ids, self._starts(text, len(tokens), pieces))
 
     def _starts(self, text: str, tokens: int, pieces: Any) -> Offsets:
-        if isinstance(pieces, list) and len(pieces) == tokens and all(isinstance(piece, str) for piece in pieces):
+        if (
+            isinstance(pieces, list)
+            and len(pieces) == tokens
+            and all(isinstance(piece, str) for piece in pieces)
+        ):
             return starts_of_pieces(text, pieces)
         return spread(tokens, len(text))
 
@@ -51,8 +55,8 @@ class ServerTokenizer(Tokenizer):
             response = self._client.post("/tokenize", json=body)
         except httpx2.HTTPError as error:
             raise TokenizerError(
-                f"cannot reach the tokenizer at {self.name!r}: {error}; start the server, or pass a folder with "
-                "tokenizer.json"
+                f"cannot reach the tokenizer at {self.name!r}: {error}; start the server, "
+                "or pass a folder with tokenizer.json"
             ) from error
         if response.status_code != 200:
             raise TokenizerError(

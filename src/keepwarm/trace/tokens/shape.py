@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import tokenizers
@@ -44,7 +45,9 @@ def shape_of(model: tokenizers.Tokenizer) -> Shape:
     kept = {token.content for token in cut_at}
     inside = _inside(model, normalizers, splitters, [token for token in tokens if token.content not in kept])
     drops_blank = any(step["type"] == "Prepend" for step in normalizers)
-    first_only = any(step["type"] == "Metaspace" and step.get("prepend_scheme") == "first" for step in splitters)
+    first_only = any(
+        step["type"] == "Metaspace" and step.get("prepend_scheme") == "first" for step in splitters
+    )
     pattern = one_of({token.content: _WHITE + "*" if token.rstrip else "" for token in cut_at})
     cuts = Cuts(
         tokens=re.compile(pattern) if pattern else None,
@@ -117,8 +120,10 @@ def _inside(
     """The regex of inner cuts: a letter, before a blank or line feed where that is proved ("": nowhere)."""
     if any(token.single_word or token.lstrip or token.rstrip for token in uncut):
         return ""
-    prepends = any(step["type"] in ("Prepend", "Metaspace") or step.get("add_prefix_space") for step in
-                   (*normalizers, *splitters))
+    prepends = any(
+        step["type"] in ("Prepend", "Metaspace") or step.get("add_prefix_space")
+        for step in (*normalizers, *splitters)
+    )
     rights = [
         right
         for right in (" ", "\n")
@@ -134,7 +139,7 @@ def _inside(
 
 
 def _joins(text: str, right: str) -> bool:
-    return any(a in LETTERS and b == right for a, b in zip(text, text[1:], strict=False))
+    return any(a in LETTERS and b == right for a, b in pairwise(text))
 
 
 def _is_boundary(
