@@ -147,7 +147,7 @@ def _text(catalog: Catalog, row: Row, edit: Edit, path: str, old: str, new: str)
         kind, slot_type, confidence = ChangeKind.WHITESPACE, SlotType.WHITESPACE, 0.95
     elif _equal_json_text(old, new):
         kind, slot_type, confidence = ChangeKind.KEY_ORDER, SlotType.KEY_ORDER, 0.95
-    elif moved := _moved_text(catalog, row, edit, old, gaps):
+    elif moved := _moved_text(catalog, row, edit, old, new, gaps):
         kind, confidence = ChangeKind.MOVED, 0.9
     elif (found := _typed(row, old, new, gaps)) is not None:
         kind, slot_type, confidence = ChangeKind.VALUE, found, 0.85
@@ -169,13 +169,14 @@ def _text(catalog: Catalog, row: Row, edit: Edit, path: str, old: str, new: str)
     )
 
 
-def _moved_text(catalog: Catalog, row: Row, edit: Edit, old: str, gaps: list[Gap]) -> str:
-    """The text taken out of the old message that a later message of the request carries."""
+def _moved_text(catalog: Catalog, row: Row, edit: Edit, old: str, new: str, gaps: list[Gap]) -> str:
+    """The text taken out of the old message, with nothing in its place, that a later message carries."""
     assert edit.new_index is not None
     later = [message_text(catalog.message(content)) for content in row.messages[edit.new_index + 1 :]]
     for gap in sorted(gaps, key=lambda gap: gap.a_start - gap.a_end):
         taken = old[gap.a_start : gap.a_end].strip()
-        if len(taken) >= _MOVED_CHARS and any(taken in text for text in later):
+        replaced = new[gap.b_start : gap.b_end].strip()
+        if not replaced and len(taken) >= _MOVED_CHARS and any(taken in text for text in later):
             return taken
     return ""
 

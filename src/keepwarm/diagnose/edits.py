@@ -7,6 +7,7 @@ request leaves its predecessor for good, and nothing of the predecessor comes ba
 from __future__ import annotations
 
 import enum
+import itertools
 from collections.abc import Sequence
 
 import msgspec
@@ -181,11 +182,10 @@ def _edits(catalog: Catalog, parent: Row, row: Row, pairs: Sequence[tuple[int, i
 
 def _moved(pairs: Sequence[tuple[int, int]], old_count: int) -> set[int]:
     """Old messages before which new ones were put: what stood there now stands later."""
-    moved: set[int] = set()
-    for (i, j), (next_i, next_j) in zip(pairs, pairs[1:], strict=False):
+    for (i, j), (next_i, next_j) in itertools.pairwise(pairs):
         if next_i - i == 1 and next_j - j > 1:
             return set(range(next_i, old_count))
-    return moved
+    return set()
 
 
 def _both_heads(catalog: Catalog, parent: Row, row: Row, i: int, j: int) -> bool:

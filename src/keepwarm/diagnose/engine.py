@@ -20,7 +20,7 @@ from keepwarm.diagnose.findings import (
     RequestRow,
     TokenFates,
 )
-from keepwarm.diagnose.gains import shared_gains
+from keepwarm.diagnose.gains import Gain, shared_gains
 from keepwarm.diagnose.measured import Measured, measure
 from keepwarm.diagnose.options import Options, Progress
 from keepwarm.diagnose.rules import CAUSES
@@ -61,7 +61,7 @@ def diagnose(path: str, options: Options | None = None, progress: Progress | Non
     heard.stage("diagnosing", len(sites))
     found: list[tuple[Finding, tuple[int, ...]]] = []
     for site in sites:
-        found += _site_findings(SiteView(traffic, site, lineage), measured, fates)
+        found += _site_findings(SiteView(traffic, site, lineage, measured), fates)
         heard.advance()
     return _assemble(trace, traffic, sites, numbers, lineage, measured, fates, found)
 
@@ -104,28 +104,25 @@ def _encoder(trace: Trace, options: Options, first: Request | None) -> PromptEnc
     return PromptEncoder(renderer, tokenizer)
 
 
-def _site_findings(
-    view: SiteView, measured: Measured, fates: Sequence[TokenFates]
-) -> Iterator[tuple[Finding, tuple[int, ...]]]:
-    suspects = sorted(_suspects(view, measured), key=lambda suspect: suspect.candidate.order)
+def _site_findings(view: SiteView, fates: Sequence[TokenFates]) -> Iterator[tuple[Finding, tuple[int, ...]]]:
+    measured = view.measured
+    suspects = sorted(_suspects(view), key=lambda suspect: suspect.candidate.order)
     if not suspects:
         return
     rows = [row.index for row in view.rows]
     prompt = sum(measured.prompt[i] for i in rows)
-    before = prompt - sum(measured.hit[i] for i in rows)
     lost = sum(_lost(measured, fates[i], i) for i in rows)
-    gains = shared_gains(view, [suspect.candidate for suspect in suspects], before)
-    gains = _within(gains, lost)
+    gains = _within(shared_gains(view, [suspect.candidate for suspect in suspects]), lost)
     floor = max(_WORTH_BLOCKS * measured.block_size, _WORTH_SHARE * prompt)
-    worth = [gain >= floor for gain in gains]
+    worth = [gain.recoverable_tokens - gain.added_tokens >= floor for gain in gains]
     for suspect, gain, is_worth in zip(suspects, gains, worth, strict=True):
         if is_worth or (suspect.candidate.keep_without_gain and not any(worth)):
             yield _finding(view, suspect, gain), suspect.candidate.rows
 
 
-def _suspects(view: SiteView, measured: Measured) -> Iterator[_Suspect]:
+def _suspects(view: SiteView) -> Iterator[_Suspect]:
     for rule in CAUSES.values():
-        for candidate in rule().candidates(view, measured):
+        for candidate in rule().candidates(view):
             yield _Suspect(rule, candidate)
 
 
@@ -133,15 +130,16 @@ def _lost(measured: Measured, fates: TokenFates, index: int) -> int:
     return fates.diverged + fates.evicted + measured.shortfall[index]
 
 
-def _within(gains: Sequence[int], lost: int) -> list[int]:
-    """Gains cut down in proportion where they add up to more than was lost."""
-    total = sum(gains)
-    if total <= lost:
+def _within(gains: Sequence[Gain], lost: int) -> list[Gain]:
+    """Gains cut down in proportion where they add up to more than was lost and is added."""
+    total = sum(gain.recoverable_tokens for gain in gains)
+    limit = lost + sum(gain.added_tokens for gain in gains)
+    if total <= limit:
         return list(gains)
-    return [gain * lost // total for gain in gains]
+    return [Gain(gain.recoverable_tokens * limit // total, gain.added_tokens) for gain in gains]
 
 
-def _finding(view: SiteView, suspect: _Suspect, gain: int) -> Finding:
+def _finding(view: SiteView, suspect: _Suspect, gain: Gain) -> Finding:
     rule, candidate = suspect.rule, suspect.candidate
     return Finding(
         id="",
@@ -152,7 +150,8 @@ def _finding(view: SiteView, suspect: _Suspect, gain: int) -> Finding:
         path=candidate.path,
         token_offset=_offset(view, candidate),
         requests=len(candidate.rows),
-        recoverable_tokens=gain,
+        recoverable_tokens=gain.recoverable_tokens,
+        added_tokens=gain.added_tokens,
         confidence=round(candidate.confidence, 2),
         evidence=candidate.evidence,
         suggestion=rule.suggestion,
@@ -185,7 +184,9 @@ def _assemble(
         for index in rows:
             causes.setdefault(index, []).append(finding.cause)
     totals = add_fates(fates)
-    recoverable = sum(finding.recoverable_tokens for finding in findings if finding.cause not in _UNSIMULATED)
+    simulated = [finding for finding in findings if finding.cause not in _UNSIMULATED]
+    hit_if_fixed = totals.hit + sum(finding.recoverable_tokens for finding in simulated)
+    prompt_if_fixed = totals.prompt + sum(finding.added_tokens for finding in simulated)
     info = traffic.encoder.info
     return Diagnosis(
         input=InputInfo(
@@ -203,7 +204,7 @@ def _assemble(
         ),
         tokens=totals,
         hit_rate=_rate(totals.hit, totals.prompt),
-        hit_rate_if_fixed=_rate(min(totals.prompt, totals.hit + recoverable), totals.prompt),
+        hit_rate_if_fixed=_rate(hit_if_fixed, prompt_if_fixed),
         call_sites=tuple(_call_site(site, lineage, measured, fates) for site in sites),
         findings=tuple(findings),
         rows=tuple(_rows(traffic, sites, numbers, lineage, measured, fates, causes)),

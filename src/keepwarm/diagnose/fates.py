@@ -77,6 +77,8 @@ class CarriedContent:
     def add(self, row: Row) -> None:
         """Remember a request. Mutates; to be called after its own tokens were asked for."""
         self._messages.update(row.messages)
+        if row.answer is not None and row.answer_token_ids is not None:
+            self._messages.add(row.answer)
         self._tools.update(row.tools)
         self._newest = row
 

@@ -103,6 +103,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float
     evidence: Evidence
     suggestion: str
+    added_tokens: int = 0  # what the repair itself puts into prompts, say history that is no longer cut
     slot_type: str | None = None  # time, id, identity, counter, passage, order, ...
 
 

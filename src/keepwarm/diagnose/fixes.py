@@ -59,14 +59,20 @@ class Draft:
         self._request = request
 
     def finish(self) -> Request:
-        """The changed request. Recorded token ids are kept only if nothing changed."""
+        """The changed request, or the very one it came from if nothing changed.
+
+        Recorded token ids are kept only where messages and tools stay as they were.
+        """
         self._append_tail()
         before = self._request
+        # By identity: equal dictionaries may differ in key order, which is what some fixes change.
         same = (
-            self.messages == before.messages
-            and self.tools == before.tools
+            _same_objects(self.messages, before.messages)
+            and _same_objects(self.tools, before.tools)
             and self.prompt_text == before.prompt_text
         )
+        if same and (self.params, self.model, self.time_s) == (before.params, before.model, before.time_s):
+            return before
         return msgspec.structs.replace(
             before,
             messages=self.messages,
@@ -133,7 +139,7 @@ class Fix(ABC):
     def __init__(self, rows: Iterable[int]) -> None:
         self.rows = frozenset(rows)
 
-    def reset(self) -> None:
+    def reset(self) -> None:  # noqa: B027  most fixes remember nothing
         """Forget earlier requests. Called before a plan runs over a trace."""
 
     @abstractmethod
@@ -341,6 +347,10 @@ def apply_fixes(fixes: Sequence[Fix], row: Row, request: Request) -> Request:
         if fix.stage > 0:
             fix.apply(draft)
     return draft.finish()
+
+
+def _same_objects(a: Sequence[JsonObject], b: Sequence[JsonObject]) -> bool:
+    return len(a) == len(b) and all(x is y for x, y in zip(a, b, strict=True))
 
 
 def text_at(message: JsonObject, part: int | None) -> str | None:

@@ -8,6 +8,7 @@ of the prompt down and from the bottom up. Those sums telescope, so nothing is c
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from keepwarm.diagnose.fixes import apply_fixes
 from keepwarm.diagnose.rules.base import Candidate
@@ -15,24 +16,43 @@ from keepwarm.diagnose.traffic import Encoded, Traffic
 from keepwarm.diagnose.view import SiteView
 
 
-class Simulator:
-    """Recomputed prompt tokens of one call site under subsets of its candidates' fixes."""
+class Outcome(NamedTuple):
+    """A call site's simulated hits, and its prompt tokens, under some fixes."""
 
-    def __init__(self, view: SiteView, candidates: Sequence[Candidate], before: int) -> None:
+    hit_tokens: int
+    prompt_tokens: int
+
+
+class Gain(NamedTuple):
+    """What a fix gives back: hits won, and the tokens it puts into prompts to win them.
+
+    Only repairs that send more, such as history that is no longer cut, add tokens.
+    """
+
+    recoverable_tokens: int
+    added_tokens: int
+
+
+class Simulator:
+    """Outcomes of one call site under subsets of its candidates' fixes."""
+
+    def __init__(self, view: SiteView, candidates: Sequence[Candidate]) -> None:
         self._view = view
         self._traffic: Traffic = view.traffic
         self._candidates = candidates
-        self._known: dict[frozenset[int], int] = {frozenset(): before}
+        rows = [row.index for row in view.rows]
+        before = Outcome(sum(view.measured.hit[i] for i in rows), sum(view.measured.prompt[i] for i in rows))
+        self._known: dict[frozenset[int], Outcome] = {frozenset(): before}
 
-    def recomputed(self, chosen: frozenset[int]) -> int:
-        """Prompt tokens of the site that are not hits, with the fixes of ``chosen`` candidates."""
+    def outcome(self, chosen: frozenset[int]) -> Outcome:
+        """The site's outcome with the fixes of the ``chosen`` candidates."""
         if chosen not in self._known:
             picked = [self._candidates[i] for i in sorted(chosen)]
-            changed = self._changed(picked)
             reading = frozenset(i for candidate in picked for i in candidate.reading)
-            replayed = self._traffic.replay(changed, reading=reading)
-            self._known[chosen] = sum(
-                replayed[row.index].prompt_tokens - replayed[row.index].hit_tokens for row in self._view.rows
+            replayed = self._traffic.replay(self._changed(picked), reading=reading)
+            rows = [replayed[row.index] for row in self._view.rows]
+            self._known[chosen] = Outcome(
+                sum(row.hit_tokens for row in rows), sum(row.prompt_tokens for row in rows)
             )
         return self._known[chosen]
 
@@ -45,7 +65,7 @@ class Simulator:
         for row in self._view.rows:
             request = self._view.catalog.request(row)
             fixed = apply_fixes(fixes, row, request)
-            if fixed != request:
+            if fixed is not request:
                 changed[row.index] = self._traffic.encode(fixed)
             for grow in grows:
                 ids = grow.ids(self._traffic, row.index)
@@ -54,28 +74,29 @@ class Simulator:
         return changed
 
 
-def shared_gains(view: SiteView, candidates: Sequence[Candidate], before: int) -> list[int]:
-    """Tokens each candidate gives back, 0 or more; ``before`` are the site's recomputed tokens.
-
-    ``candidates`` come in prompt order. Measured ones bring their own figure.
-    """
-    simulator = Simulator(view, candidates, before)
+def shared_gains(view: SiteView, candidates: Sequence[Candidate]) -> list[Gain]:
+    """Gains of the candidates, which come in prompt order; measured ones bring their own figure."""
+    simulator = Simulator(view, candidates)
     simulated = [i for i, candidate in enumerate(candidates) if candidate.measured is None]
     down = _marginal(simulator, simulated)
     up = _marginal(simulator, simulated[::-1]) if len(simulated) > 1 else down
     gains = []
     for i, candidate in enumerate(candidates):
         if candidate.measured is not None:
-            gains.append(sum(candidate.measured.values()))
+            gains.append(Gain(sum(candidate.measured.values()), 0))
         else:
-            gains.append(max(0, (down[i] + up[i]) // 2))
+            hits = (down[i].hit_tokens + up[i].hit_tokens) // 2
+            added = (down[i].prompt_tokens + up[i].prompt_tokens) // 2
+            gains.append(Gain(max(0, hits), max(0, added)))
     return gains
 
 
-def _marginal(simulator: Simulator, order: Sequence[int]) -> dict[int, int]:
+def _marginal(simulator: Simulator, order: Sequence[int]) -> dict[int, Outcome]:
     gains, chosen = {}, frozenset[int]()
     for i in order:
-        wider = chosen | {i}
-        gains[i] = simulator.recomputed(chosen) - simulator.recomputed(wider)
-        chosen = wider
+        without, with_it = simulator.outcome(chosen), simulator.outcome(chosen | {i})
+        chosen |= {i}
+        gains[i] = Outcome(
+            with_it.hit_tokens - without.hit_tokens, with_it.prompt_tokens - without.prompt_tokens
+        )
     return gains

@@ -36,7 +36,8 @@ class GrowPrompt:
         if parent is not None:
             ids = self._continued(traffic, parent, index, ids)
         if index in self._needed:
-            self._grown[index] = ids
+            answer = traffic.past_ids(index)[len(traffic.ids(index)) :]
+            self._grown[index] = np.concatenate([ids, answer])
             while len(self._grown) > _KEPT:
                 del self._grown[next(iter(self._grown))]
         return ids
@@ -44,14 +45,30 @@ class GrowPrompt:
     def _continued(self, traffic: Traffic, parent: int, index: int, ids: TokenIds) -> TokenIds:
         count = len(traffic.catalog.rows[parent].messages)
         before, after = traffic.prompt(parent), traffic.prompt(index)
-        end_before, end_after = content_end(before, count), content_end(after, count)
+        past = traffic.past_ids(parent)
         grown = self._grown.get(parent)
         if grown is None:
-            grown = before.ids
+            grown = past
+        if len(past) > len(before.ids):  # the answer is known as tokens: it is kept as it was sampled
+            end_after = content_end(after, count + 1)
+            return ids if end_after is None else np.concatenate([grown, ids[end_after:]])
+        end_before, end_after = content_end(before, count), content_end(after, count)
         if end_before is None or end_after is None:
             return ids
         behind = len(before.ids) - end_before  # the generation prompt is not repeated
-        return np.concatenate([grown[: len(grown) - behind], ids[end_after:]])
+        kept = grown[: len(grown) - behind]
+        return np.concatenate([kept, _without_tools(after, end_after)])
+
+
+def _without_tools(prompt: Prompt, start: int) -> TokenIds:
+    """Tokens from ``start`` on, less tool definitions: those were sent before."""
+    keep = np.ones(len(prompt.ids), dtype=bool)
+    for span in prompt.rendered.spans:
+        if span.path is not None and span.path.startswith("tools"):
+            low, high = np.searchsorted(prompt.char_starts, [span.start, span.end])
+            keep[low:high] = False
+    keep[:start] = False
+    return prompt.ids[keep]
 
 
 def content_end(prompt: Prompt, messages: int) -> int | None:

@@ -11,7 +11,7 @@ from keepwarm.cache.replay import SharedPrefix
 from keepwarm.diagnose.traffic import Traffic
 from keepwarm.trace.catalog import Row
 
-_NOISE_SHARE = 0.1
+_NOISE_SHARE = 0.3
 _NOISE_BLOCKS = 2
 _TTL_MIN_S = 60.0
 _TTL_UNSEEN_MIN_S = 240.0
@@ -106,11 +106,10 @@ def _time_to_live(
             best_s, best_error = limit_s, error
     if best_s is None or (known_s is None and best_error > _EXPLAINS * unexplained):
         return None
-    return _accepted(traffic, gaps, rows, best_s, hit, shortfall, known=known_s is not None)
+    return _accepted(gaps, rows, best_s, hit, shortfall, known=known_s is not None)
 
 
 def _accepted(
-    traffic: Traffic,
     gaps: dict[int, np.ndarray],
     rows: Sequence[int],
     limit_s: float,

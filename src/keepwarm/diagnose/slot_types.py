@@ -7,8 +7,9 @@ an id is fresh every time, a passage is long.
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import enum
+import itertools
 import json
 import re
 from collections import Counter, defaultdict
@@ -51,7 +52,7 @@ _DAY_MONTH = re.compile(
 )
 _MONTH_DAY = re.compile(r"\b([^\W\d]{3,10})\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?\s+(\d{4})\b")
 _SLASH_DATE = re.compile(r"\b(\d{1,2})[/.](\d{1,2})[/.](\d{2,4})\b")
-_WEEKDAYS = frozenset("mon tue wed thu fri sat sun".split())
+_WEEKDAYS = frozenset(("mon", "tue", "wed", "thu", "fri", "sat", "sun"))
 _ID_WORD = re.compile(r"^[\w.:/+=#-]+$")
 _DAY_S = 86_400
 _QUARTER_S = 900
@@ -114,12 +115,12 @@ def _near_clock(match: re.Match[str], time_s: float | None) -> bool:
 
 def _near_date(year: int, month: int, day: int, time_s: float | None) -> bool:
     try:
-        stated = datetime.date(year, month, day)
+        stated = dt.date(year, month, day)
     except ValueError:
         return False
     if time_s is None:
         return True
-    request = datetime.datetime.fromtimestamp(time_s, datetime.UTC).date()
+    request = dt.datetime.fromtimestamp(time_s, dt.UTC).date()
     return abs((stated - request).days) <= 2
 
 
@@ -128,8 +129,8 @@ def _near_named(day: str, year: str, time_s: float | None) -> bool:
         return False
     if time_s is None:
         return 1990 <= int(year) <= 2100
-    request = datetime.datetime.fromtimestamp(time_s, datetime.UTC)
-    around = {(request + datetime.timedelta(days=shift)).day for shift in (-1, 0, 1)}
+    request = dt.datetime.fromtimestamp(time_s, dt.UTC)
+    around = {(request + dt.timedelta(days=shift)).day for shift in (-1, 0, 1)}
     return int(year) == request.year and int(day) in around
 
 
@@ -246,7 +247,7 @@ def _numbers(value: str) -> list[float]:
 
 
 def _one_way(series: Sequence[Sequence[float]]) -> bool:
-    steps = [b - a for run in series for a, b in zip(run, run[1:], strict=False)]
+    steps = [b - a for run in series for a, b in itertools.pairwise(run)]
     moving = [step for step in steps if step]
     if len(moving) < 2 or len(moving) < 0.3 * len(steps):
         return False
@@ -267,10 +268,7 @@ def _by_look(seen: Sequence[Seen], distinct: Sequence[str]) -> tuple[SlotType, f
 
 def _changes_within_session(seen: Sequence[Seen]) -> bool:
     last: dict[str, str] = {}
-    for item in seen:
-        if last.setdefault(item.session, item.value) != item.value:
-            return True
-    return False
+    return any(last.setdefault(item.session, item.value) != item.value for item in seen)
 
 
 def _looks_like_id(value: str) -> bool:

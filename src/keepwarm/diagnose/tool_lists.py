@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -20,7 +20,7 @@ _Step = str | int
 class ToolText(NamedTuple):
     """A leaf of one tool whose text varies: where it stands, and its value per row."""
 
-    index: int
+    place: int  # in the list of tools
     path: str
     values: Mapping[int, str]
     constant: Mapping[ContentId, JsonObject]  # each variant with the leaf as it was first
@@ -47,7 +47,7 @@ def tool_changes(
     """Compare the tools of each request with those seen first at its call site."""
     read = functools.lru_cache(maxsize=None)(lambda content: _Tool(content, catalog.store.get(content)))
     lists = {row.index: [read(content) for content in row.tools] for row in rows}
-    names = list(dict.fromkeys(tool.name for row in rows for tool in lists[row.index]))
+    names = _merged_order(lists.values())
     rank = {name: i for i, name in enumerate(names)}
     reordered = {i: place for i, tools in lists.items() if (place := _out_of_order(tools, rank)) is not None}
     first_of = _first_serialisations(lists)
@@ -67,7 +67,7 @@ def tool_changes(
         first_toggled=min(toggled.values(), default=None),
         first_serialisation=first_of,
         missing=_missing(rows, lists, sessions) if toggled else {},
-        texts=tuple(_texts(lists, first_of)),
+        texts=tuple(_texts(lists)),
     )
 
 
@@ -83,6 +83,20 @@ class _Tool:
     @functools.cached_property
     def leaves(self) -> dict[tuple[_Step, ...], str]:
         return dict(_leaves(self.value))
+
+
+def _merged_order(lists: Iterable[Sequence[_Tool]]) -> list[str]:
+    """Names in the order of the first list; later ones stand behind the neighbour they came with."""
+    names: list[str] = []
+    for tools in lists:
+        at = 0
+        for tool in tools:
+            if tool.name in names:
+                at = names.index(tool.name) + 1
+            else:
+                names.insert(at, tool.name)
+                at += 1
+    return names
 
 
 def _out_of_order(tools: Sequence[_Tool], rank: Mapping[str, int]) -> int | None:
@@ -149,9 +163,7 @@ def _missing(
     return out
 
 
-def _texts(
-    lists: Mapping[int, Sequence[_Tool]], first_of: Mapping[ContentId, JsonObject]
-) -> Iterator[ToolText]:
+def _texts(lists: Mapping[int, Sequence[_Tool]]) -> Iterator[ToolText]:
     """Leaves that differ between versions of one tool, those of key order aside."""
     by_name: dict[str, dict[int, _Tool]] = defaultdict(dict)
     places: dict[str, int] = {}

@@ -56,7 +56,14 @@ class Traffic:
         return self.hash_ids(request, self.encoder.ids(request))
 
     def hash_ids(self, request: Request, ids: TokenIds) -> Encoded:
-        """Hashes of ``ids`` under the model, adapter and salt of ``request``."""
+        """Hashes of ``ids`` under the model, adapter and salt of ``request``.
+
+        Where prompt and answer are recorded as tokens, the answer's blocks follow: decoding
+        caches them too.
+        """
+        prompt_tokens = len(ids)
+        if request.prompt_token_ids is not None and request.answer_token_ids:
+            ids = np.concatenate([ids, np.asarray(request.answer_token_ids, dtype=np.int32)])
         salt = request.params.get("cache_salt")
         blocks = block_hashes(
             ids,
@@ -65,7 +72,18 @@ class Traffic:
             lora=adapter(request.params),
             seed=request.model,
         )
-        return Encoded(blocks, len(ids))
+        return Encoded(blocks, prompt_tokens)
+
+    def past_ids(self, index: int) -> TokenIds:
+        """The prompt of a row and, where it is recorded as tokens, its answer: what its blocks hold."""
+        answer = self.catalog.rows[index].answer_token_ids
+        ids = self.ids(index)
+        known = answer is not None and self.catalog.rows[index].prompt_token_ids is not None
+        return np.concatenate([ids, answer]) if known else ids
+
+    def rendered_text(self, request: Request, now_s: float | None) -> str:
+        """The prompt text of ``request`` as the template renders it at another time."""
+        return self.encoder.rendered(msgspec.structs.replace(request, time_s=now_s)).text
 
     def replay(
         self,

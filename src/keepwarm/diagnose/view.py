@@ -12,6 +12,7 @@ from keepwarm.diagnose.callsites import Site
 from keepwarm.diagnose.changes import Change, explain
 from keepwarm.diagnose.edits import Alignment, align
 from keepwarm.diagnose.fixes import Place, text_at
+from keepwarm.diagnose.measured import Measured
 from keepwarm.diagnose.sessions import Lineage
 from keepwarm.diagnose.slot_types import Seen, SlotType, classify
 from keepwarm.diagnose.slots import Range, Slot, find_slots
@@ -39,8 +40,9 @@ class TypedSlot(msgspec.Struct, frozen=True, kw_only=True):
 class SiteView:
     """One call site. Properties are computed on first use and stay valid: traffic does not change."""
 
-    def __init__(self, traffic: Traffic, site: Site, lineage: Lineage) -> None:
+    def __init__(self, traffic: Traffic, site: Site, lineage: Lineage, measured: Measured) -> None:
         self.traffic = traffic
+        self.measured = measured
         self.catalog: Catalog = traffic.catalog
         self.site = site
         self.lineage = lineage

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NewType
 
 import msgspec
@@ -79,6 +79,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     prompt_token_ids: TokenIds | None
     hashed: HashedPrompt | None
     answer: ContentId | None
+    answer_token_ids: TokenIds | None
     usage: Usage
     chat_template: str | None
     block_size: int | None
@@ -86,6 +87,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def output_tokens(self) -> int:
         """Tokens the model wrote, 0 where not recorded."""
+        if self.answer_token_ids is not None:
+            return len(self.answer_token_ids)
         return self.usage.output_tokens or 0
 
 
@@ -113,7 +116,6 @@ class Catalog:
             if content not in self._message_keys:
                 self._message_keys[content] = message_key(message)
         text = request.prompt_text
-        ids = request.prompt_token_ids
         row = Row(
             index=len(self.rows),
             line=request.line,
@@ -126,9 +128,10 @@ class Catalog:
             tools=tuple(store.add(tool) for tool in request.tools),
             params=store.add(request.params),
             prompt_text=None if text is None else store.add(text),
-            prompt_token_ids=None if ids is None else np.asarray(ids, dtype=np.int64).astype(np.int32),
+            prompt_token_ids=_as_token_ids(request.prompt_token_ids),
             hashed=request.hashed,
             answer=None if request.answer is None else store.add(request.answer),
+            answer_token_ids=_as_token_ids(request.answer_token_ids),
             usage=request.usage,
             chat_template=request.chat_template,
             block_size=request.block_size,
@@ -166,10 +169,15 @@ class Catalog:
             prompt_token_ids=None if row.prompt_token_ids is None else row.prompt_token_ids.tolist(),
             hashed=row.hashed,
             answer=None if row.answer is None else self.store.get(row.answer),
+            answer_token_ids=None if row.answer_token_ids is None else row.answer_token_ids.tolist(),
             usage=row.usage,
             chat_template=row.chat_template,
             block_size=row.block_size,
         )
+
+
+def _as_token_ids(ids: Sequence[int] | None) -> TokenIds | None:
+    return None if ids is None else np.asarray(ids, dtype=np.int64).astype(np.int32)
 
 
 def message_text(message: JsonObject) -> str:

@@ -160,7 +160,7 @@ def _tool_text_candidate(view: SiteView, text: ToolText, kind: SlotType, confide
             compared_with=view.catalog.rows[rows[0]].id,
             values=values[:_VALUES_SHOWN],
         ),
-        order=_TOOLS_ORDER + text.index / 10_000,
+        order=_TOOLS_ORDER + text.place / 10_000,
         slot_type=kind.value,
         fixes=(ReplaceTools(text.constant, (row.index for row in view.rows)),),
         anchor=(rows[-1], text.path, 0),

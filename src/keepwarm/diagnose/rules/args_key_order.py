@@ -12,7 +12,6 @@ from keepwarm.diagnose.rules.base import Candidate, Rule
 from keepwarm.diagnose.slot_types import SlotType
 
 if TYPE_CHECKING:
-    from keepwarm.diagnose.measured import Measured
     from keepwarm.diagnose.view import SiteView
 
 
@@ -36,11 +35,11 @@ class ArgsKeyOrder(Rule):
     owner = Owner.MODEL
     summary = "the model's own tool-call arguments re-serialised on replay"
     suggestion = (
-        "Store the argument string exactly as the model sent it and replay that; do not decode and encode it, and "
-        "do not sort its keys."
+        "Store the argument string exactly as the model sent it and replay that; do not decode and "
+        "encode it, and do not sort its keys."
     )
 
-    def candidates(self, view: SiteView, measured: Measured) -> Iterable[Candidate]:
+    def candidates(self, view: SiteView) -> Iterable[Candidate]:
         """Arguments equal as JSON, different as text."""
         changes: list[Change] = [c for c in view.changes if c.kind is ChangeKind.ARGS]
         yield from change_candidates(view, changes, SlotType.KEY_ORDER)

@@ -12,7 +12,6 @@ from keepwarm.diagnose.findings import Evidence, Owner
 from keepwarm.diagnose.fixes import Fix
 
 if TYPE_CHECKING:
-    from keepwarm.diagnose.measured import Measured
     from keepwarm.diagnose.grow import GrowPrompt
     from keepwarm.diagnose.view import SiteView
 
@@ -49,7 +48,7 @@ class Rule(ABC):
     suggestion: ClassVar[str]  # what to change, in a sentence or two
 
     @abstractmethod
-    def candidates(self, view: SiteView, measured: Measured) -> Iterable[Candidate]:
+    def candidates(self, view: SiteView) -> Iterable[Candidate]:
         """Suspects at one call site, at most one per path.
 
         Reads ``view`` and changes nothing. Never raises on recorded input.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,6 @@ from keepwarm.diagnose.traffic import common_prefix
 from keepwarm.trace.prompt import Origin
 
 if TYPE_CHECKING:
-    from keepwarm.diagnose.measured import Measured
     from keepwarm.diagnose.view import SiteView
 
 _MIN_ROWS = 3
@@ -35,17 +35,20 @@ class BelowBlock(Rule):
     code = "below-block"
     owner = Owner.ENGINE
     summary = "the shared prefix is shorter than one block or match unit"
-    suggestion = "Nothing to fix in the prompts; a smaller block size or match unit would let the shared beginning hit."
+    suggestion = (
+        "Nothing to fix in the prompts; a smaller block size or match unit would let the shared "
+        "beginning hit."
+    )
 
-    def candidates(self, view: SiteView, measured: Measured) -> Iterable[Candidate]:
+    def candidates(self, view: SiteView) -> Iterable[Candidate]:
         """A site whose requests share a beginning that fills no block."""
         rows = [row for row in view.rows if row.hashed is None]
-        if len(rows) < _MIN_ROWS or any(measured.hit_unbounded[row.index] for row in rows):
+        if len(rows) < _MIN_ROWS or any(view.measured.hit_unbounded[row.index] for row in rows):
             return
         short = []
-        for previous, row in zip(rows, rows[1:], strict=False):
+        for previous, row in itertools.pairwise(rows):
             shared = common_prefix(view.traffic.ids(previous.index), view.traffic.ids(row.index))
-            if shared >= measured.block_size:
+            if shared >= view.measured.block_size:
                 return
             if self._shares_text(view, row.index, shared):
                 short.append((row.index, shared))
@@ -58,7 +61,7 @@ class BelowBlock(Rule):
             confidence=0.9,
             evidence=Evidence(
                 request=view.catalog.rows[index].id,
-                note=f"at most {longest} shared tokens, blocks of {measured.block_size}",
+                note=f"at most {longest} shared tokens, blocks of {view.measured.block_size}",
             ),
             order=-4.0,
             token_offset=longest,

@@ -12,7 +12,6 @@ from keepwarm.diagnose.rules.base import Candidate, Rule
 from keepwarm.diagnose.slot_types import SlotType
 
 if TYPE_CHECKING:
-    from keepwarm.diagnose.measured import Measured
     from keepwarm.diagnose.view import SiteView
 
 
@@ -38,11 +37,11 @@ class Clock(Rule):
     owner = Owner.APP
     summary = "date or time rendered into the prefix"
     suggestion = (
-        "Move the date or time behind the shared text, into the newest user message, or let the model ask "
-        "for it with a tool. Rounding it only makes the break rarer."
+        "Move the date or time behind the shared text, into the newest user message, or let the model "
+        "ask for it with a tool. Rounding it only makes the break rarer."
     )
 
-    def candidates(self, view: SiteView, measured: Measured) -> Iterable[Candidate]:
+    def candidates(self, view: SiteView) -> Iterable[Candidate]:
         """Slots and re-rendered messages of type time."""
         yield from slot_candidates(view, SlotType.TIME)
         changes = [c for c in view.changes if c.kind is ChangeKind.VALUE and c.slot_type is SlotType.TIME]

@@ -12,7 +12,6 @@ from keepwarm.diagnose.rules.base import Candidate, Rule
 from keepwarm.diagnose.slot_types import SlotType
 
 if TYPE_CHECKING:
-    from keepwarm.diagnose.measured import Measured
     from keepwarm.diagnose.view import SiteView
 
 
@@ -35,11 +34,11 @@ class CounterRule(Rule):
     owner = Owner.APP
     summary = "turn number, remaining budget, progress"
     suggestion = (
-        "Move the count into the newest message, or mention it only when it matters (say, when the budget is "
-        "nearly spent)."
+        "Move the count into the newest message, or mention it only when it matters (say, when the "
+        "budget is nearly spent)."
     )
 
-    def candidates(self, view: SiteView, measured: Measured) -> Iterable[Candidate]:
+    def candidates(self, view: SiteView) -> Iterable[Candidate]:
         """Slots and re-rendered messages of type counter."""
         yield from slot_candidates(view, SlotType.COUNTER)
         changes = [c for c in view.changes if c.kind is ChangeKind.VALUE and c.slot_type is SlotType.COUNTER]

@@ -10,7 +10,6 @@ from keepwarm.diagnose.rules._measured import measured_candidate
 from keepwarm.diagnose.rules.base import Candidate, Rule
 
 if TYPE_CHECKING:
-    from keepwarm.diagnose.measured import Measured
     from keepwarm.diagnose.view import SiteView
 
 
@@ -32,13 +31,13 @@ class Eviction(Rule):
     owner = Owner.ENGINE
     summary = "the prefix was cached and lost to capacity"
     suggestion = (
-        "Give the cache more blocks, serve fewer sessions at a time, or use a victim order that keeps hot prefixes "
-        "through a burst of one-use prompts."
+        "Give the cache more blocks, serve fewer sessions at a time, or use a victim order that keeps "
+        "hot prefixes through a burst of one-use prompts."
     )
 
-    def candidates(self, view: SiteView, measured: Measured) -> Iterable[Candidate]:
+    def candidates(self, view: SiteView) -> Iterable[Candidate]:
         """Rows that hit without a limit and miss with it."""
-        evicted = [a - b for a, b in zip(measured.hit_unbounded, measured.hit, strict=True)]
+        evicted = [a - b for a, b in zip(view.measured.hit_unbounded, view.measured.hit, strict=True)]
         rows = [row.index for row in view.rows]
-        note = f"with {view.traffic.capacity_blocks} usable blocks of {measured.block_size} tokens"
+        note = f"with {view.traffic.capacity_blocks} usable blocks of {view.measured.block_size} tokens"
         yield from measured_candidate(view, evicted, rows, note=note, confidence=0.95)

@@ -14,7 +14,6 @@ from keepwarm.diagnose.slot_types import SlotType
 from keepwarm.trace.catalog import ContentId, Row
 
 if TYPE_CHECKING:
-    from keepwarm.diagnose.measured import Measured
     from keepwarm.diagnose.view import SiteView
 
 _MIN_SHARED = 3
@@ -41,7 +40,7 @@ class ExampleOrder(Rule):
     summary = "the same few-shot examples in another order"
     suggestion = "Send the examples in one fixed order."
 
-    def candidates(self, view: SiteView, measured: Measured) -> Iterable[Candidate]:
+    def candidates(self, view: SiteView) -> Iterable[Candidate]:
         """Shuffled lines of a stable text, shuffled example messages."""
         yield from slot_candidates(view, SlotType.ORDER, constant=True)
         examples = example_messages(view)

@@ -10,7 +10,6 @@ from keepwarm.diagnose.rules._measured import measured_candidate
 from keepwarm.diagnose.rules.base import Candidate, Rule
 
 if TYPE_CHECKING:
-    from keepwarm.diagnose.measured import Measured
     from keepwarm.diagnose.view import SiteView
 
 
@@ -35,13 +34,13 @@ class Expired(Rule):
     owner = Owner.ENGINE
     summary = "a provider's time to live lapsed between uses"
     suggestion = (
-        "Ask for a longer time to live where the provider offers one, or keep the prefix warm with a cheap request "
-        "where that pays."
+        "Ask for a longer time to live where the provider offers one, or keep the prefix warm with a "
+        "cheap request where that pays."
     )
 
-    def candidates(self, view: SiteView, measured: Measured) -> Iterable[Candidate]:
+    def candidates(self, view: SiteView) -> Iterable[Candidate]:
         """Rows whose shortfall a time to live explains."""
-        rows = [row.index for row in view.rows if row.index in measured.expired]
-        if rows and measured.ttl_s is not None:
-            note = f"nothing is left of prefixes unused for more than about {round(measured.ttl_s)} s"
-            yield from measured_candidate(view, measured.shortfall, rows, note=note, confidence=0.85)
+        rows = [row.index for row in view.rows if row.index in view.measured.expired]
+        if rows and view.measured.ttl_s is not None:
+            note = f"nothing is left of prefixes unused for more than about {round(view.measured.ttl_s)} s"
+            yield from measured_candidate(view, view.measured.shortfall, rows, note=note, confidence=0.85)

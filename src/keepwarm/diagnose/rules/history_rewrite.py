@@ -12,7 +12,6 @@ from keepwarm.diagnose.rules.example_order import example_messages
 from keepwarm.diagnose.rules.moving_block import history_candidate
 
 if TYPE_CHECKING:
-    from keepwarm.diagnose.measured import Measured
     from keepwarm.diagnose.view import SiteView
 
 
@@ -37,11 +36,11 @@ class HistoryRewrite(Rule):
     owner = Owner.APP
     summary = "an earlier message edited, truncated, compacted, dropped"
     suggestion = (
-        "Let the conversation only grow. If it must shrink, cut or compact rarely and by a large step, so that many "
-        "turns share the new prefix."
+        "Let the conversation only grow. If it must shrink, cut or compact rarely and by a large step, "
+        "so that many turns share the new prefix."
     )
 
-    def candidates(self, view: SiteView, measured: Measured) -> Iterable[Candidate]:
+    def candidates(self, view: SiteView) -> Iterable[Candidate]:
         """Messages that are gone or read differently, shuffled examples aside."""
         examples = example_messages(view)
         changes = [c for c in view.changes if c.kind is ChangeKind.REWRITTEN and c.edit.old not in examples]

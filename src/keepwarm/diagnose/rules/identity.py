@@ -11,7 +11,6 @@ from keepwarm.diagnose.rules.base import Candidate, Rule
 from keepwarm.diagnose.slot_types import SlotType
 
 if TYPE_CHECKING:
-    from keepwarm.diagnose.measured import Measured
     from keepwarm.diagnose.view import SiteView
 
 
@@ -35,10 +34,10 @@ class Identity(Rule):
     owner = Owner.APP
     summary = "user, tenant, session or locale before shared content"
     suggestion = (
-        "Put the instructions that all users share first and the user's details behind them, at the end of the "
-        "system prompt or in the first user message."
+        "Put the instructions that all users share first and the user's details behind them, at the end"
+        " of the system prompt or in the first user message."
     )
 
-    def candidates(self, view: SiteView, measured: Measured) -> Iterable[Candidate]:
+    def candidates(self, view: SiteView) -> Iterable[Candidate]:
         """Slots of type identity."""
         yield from slot_candidates(view, SlotType.IDENTITY)

@@ -11,7 +11,6 @@ from keepwarm.diagnose.rules._slots import change_candidates
 from keepwarm.diagnose.rules.base import Candidate, Rule
 
 if TYPE_CHECKING:
-    from keepwarm.diagnose.measured import Measured
     from keepwarm.diagnose.view import SiteView
 
 
@@ -35,7 +34,7 @@ class MediaReencode(Rule):
     summary = "same picture, other bytes"
     suggestion = "Encode the picture once, keep the bytes (or a stable address) and send those at every turn."
 
-    def candidates(self, view: SiteView, measured: Measured) -> Iterable[Candidate]:
+    def candidates(self, view: SiteView) -> Iterable[Candidate]:
         """Pictures of the history with other bytes."""
         changes = [c for c in view.changes if c.kind is ChangeKind.MEDIA]
         yield from change_candidates(view, changes, None)

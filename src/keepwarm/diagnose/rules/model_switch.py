@@ -11,7 +11,6 @@ from keepwarm.diagnose.fixes import SetModel
 from keepwarm.diagnose.rules.base import Candidate, Rule
 
 if TYPE_CHECKING:
-    from keepwarm.diagnose.measured import Measured
     from keepwarm.diagnose.view import SiteView
 
 _ADAPTER_NAME = re.compile(r"lora|adapter", re.IGNORECASE)
@@ -35,7 +34,7 @@ class ModelSwitch(Rule):
     summary = "another model or adapter within a session"
     suggestion = "Choose the model once per session and stay with it; route by session, not by message."
 
-    def candidates(self, view: SiteView, measured: Measured) -> Iterable[Candidate]:
+    def candidates(self, view: SiteView) -> Iterable[Candidate]:
         """Sessions answered by several models."""
         by_session = models_by_session(view)
         switched = {session: models for session, models in by_session.items() if len(models) > 1}

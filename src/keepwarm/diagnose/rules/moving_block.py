@@ -9,9 +9,9 @@ from keepwarm.diagnose.changes import Change, ChangeKind
 from keepwarm.diagnose.findings import Evidence, Owner
 from keepwarm.diagnose.fixes import KeepHistory
 from keepwarm.diagnose.rules.base import Candidate, Rule
+from keepwarm.diagnose.rules.example_order import example_messages
 
 if TYPE_CHECKING:
-    from keepwarm.diagnose.measured import Measured
     from keepwarm.diagnose.view import SiteView
 
 
@@ -36,13 +36,14 @@ class MovingBlock(Rule):
     owner = Owner.APP
     summary = "stable text whose position moves (a document re-attached to the newest turn)"
     suggestion = (
-        "Attach the text once and leave it there in the history, or put it into the system prompt; do not take it off "
-        "the earlier message."
+        "Attach the text once and leave it there in the history, or put it into the system prompt; do "
+        "not take it off the earlier message."
     )
 
-    def candidates(self, view: SiteView, measured: Measured) -> Iterable[Candidate]:
+    def candidates(self, view: SiteView) -> Iterable[Candidate]:
         """Messages or parts of messages that moved towards the end."""
-        changes = [c for c in view.changes if c.kind is ChangeKind.MOVED]
+        examples = example_messages(view)
+        changes = [c for c in view.changes if c.kind is ChangeKind.MOVED and c.edit.old not in examples]
         if changes:
             yield history_candidate(view, changes, sorted({c.moved for c in changes if c.moved}))
 

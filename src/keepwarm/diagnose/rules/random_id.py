@@ -12,7 +12,6 @@ from keepwarm.diagnose.rules.base import Candidate, Rule
 from keepwarm.diagnose.slot_types import SlotType
 
 if TYPE_CHECKING:
-    from keepwarm.diagnose.measured import Measured
     from keepwarm.diagnose.view import SiteView
 
 
@@ -37,11 +36,11 @@ class RandomId(Rule):
     owner = Owner.APP
     summary = "uuid, nonce, request or call id, cache-busting key"
     suggestion = (
-        "Take the per-request id out of the prompt and send it as a header or as request metadata; if the "
-        "model needs it, put it at the end of the newest message."
+        "Take the per-request id out of the prompt and send it as a header or as request metadata; if "
+        "the model needs it, put it at the end of the newest message."
     )
 
-    def candidates(self, view: SiteView, measured: Measured) -> Iterable[Candidate]:
+    def candidates(self, view: SiteView) -> Iterable[Candidate]:
         """Slots of type id, and history in which ids are made anew."""
         yield from slot_candidates(view, SlotType.ID)
         changes = [

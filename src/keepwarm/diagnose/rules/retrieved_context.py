@@ -11,7 +11,6 @@ from keepwarm.diagnose.rules.base import Candidate, Rule
 from keepwarm.diagnose.slot_types import SlotType
 
 if TYPE_CHECKING:
-    from keepwarm.diagnose.measured import Measured
     from keepwarm.diagnose.view import SiteView
 
 
@@ -34,10 +33,10 @@ class RetrievedContext(Rule):
     owner = Owner.APP
     summary = "retrieved passage, memory, file listing or the request's own input before shared content"
     suggestion = (
-        "Put the stable instructions first and the retrieved or per-request text behind them, as close to the end "
-        "of the prompt as it can go."
+        "Put the stable instructions first and the retrieved or per-request text behind them, as close "
+        "to the end of the prompt as it can go."
     )
 
-    def candidates(self, view: SiteView, measured: Measured) -> Iterable[Candidate]:
+    def candidates(self, view: SiteView) -> Iterable[Candidate]:
         """Slots of type passage."""
         yield from slot_candidates(view, SlotType.PASSAGE)

@@ -10,7 +10,6 @@ from keepwarm.diagnose.rules._measured import measured_candidate
 from keepwarm.diagnose.rules.base import Candidate, Rule
 
 if TYPE_CHECKING:
-    from keepwarm.diagnose.measured import Measured
     from keepwarm.diagnose.view import SiteView
 
 
@@ -34,12 +33,12 @@ class Routing(Rule):
     owner = Owner.ENGINE
     summary = "measured hits far under simulated hits, with no textual difference"
     suggestion = (
-        "Route by session or by prefix so that a request reaches the replica that holds its prefix, and check that "
-        "prefix caching is on everywhere."
+        "Route by session or by prefix so that a request reaches the replica that holds its prefix, and"
+        " check that prefix caching is on everywhere."
     )
 
-    def candidates(self, view: SiteView, measured: Measured) -> Iterable[Candidate]:
+    def candidates(self, view: SiteView) -> Iterable[Candidate]:
         """Rows with a shortfall that no time to live explains."""
-        rows = [row.index for row in view.rows if row.index not in measured.expired]
+        rows = [row.index for row in view.rows if row.index not in view.measured.expired]
         note = "recorded cached_tokens stay below what the same requests should hit"
-        yield from measured_candidate(view, measured.shortfall, rows, note=note, confidence=0.7)
+        yield from measured_candidate(view, view.measured.shortfall, rows, note=note, confidence=0.7)

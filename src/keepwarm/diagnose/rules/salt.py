@@ -11,7 +11,6 @@ from keepwarm.diagnose.rules.base import Candidate, Rule
 from keepwarm.diagnose.rules.model_switch import is_adapter_of, models_by_session
 
 if TYPE_CHECKING:
-    from keepwarm.diagnose.measured import Measured
     from keepwarm.diagnose.view import SiteView
 
 _ADAPTER_PARAMS = ("lora_name", "lora_request", "lora", "adapter", "adapter_id")
@@ -37,11 +36,11 @@ class Salt(Rule):
     owner = Owner.ENGINE
     summary = "cache_salt or adapter isolates what could be shared"
     suggestion = (
-        "Use one cache salt per trust boundary (an organisation, not a user or a request); whoever shares a salt can "
-        "share prefixes."
+        "Use one cache salt per trust boundary (an organisation, not a user or a request); whoever "
+        "shares a salt can share prefixes."
     )
 
-    def candidates(self, view: SiteView, measured: Measured) -> Iterable[Candidate]:
+    def candidates(self, view: SiteView) -> Iterable[Candidate]:
         """Salts that differ, then adapters that differ between sessions."""
         salts = {row.index: view.catalog.params(row).get("cache_salt") for row in view.rows}
         salted = tuple(i for i, salt in salts.items() if salt is not None)

@@ -13,7 +13,6 @@ from keepwarm.diagnose.rules.base import Candidate, Rule
 from keepwarm.diagnose.slot_types import SlotType
 
 if TYPE_CHECKING:
-    from keepwarm.diagnose.measured import Measured
     from keepwarm.diagnose.view import SiteView
 
 
@@ -37,11 +36,11 @@ class SchemaKeyOrder(Rule):
     owner = Owner.APP
     summary = "equal JSON, serialised differently, in tools or structured content"
     suggestion = (
-        "Serialise the object once and reuse the bytes, or write its keys in a fixed order; do not build it from a "
-        "map whose order is random."
+        "Serialise the object once and reuse the bytes, or write its keys in a fixed order; do not "
+        "build it from a map whose order is random."
     )
 
-    def candidates(self, view: SiteView, measured: Measured) -> Iterable[Candidate]:
+    def candidates(self, view: SiteView) -> Iterable[Candidate]:
         """Tools re-serialised, JSON in stable texts, JSON in replayed messages."""
         tools = view.tools
         if tools.reserialised:

@@ -11,7 +11,6 @@ from keepwarm.diagnose.rules.base import Candidate, Rule
 from keepwarm.diagnose.traffic import skips_reads
 
 if TYPE_CHECKING:
-    from keepwarm.diagnose.measured import Measured
     from keepwarm.diagnose.view import SiteView
 
 
@@ -35,7 +34,7 @@ class SkipReads(Rule):
         "Leave prompt_logprobs out of requests whose prompt log-probabilities nobody reads; 0 is not off."
     )
 
-    def candidates(self, view: SiteView, measured: Measured) -> Iterable[Candidate]:
+    def candidates(self, view: SiteView) -> Iterable[Candidate]:
         """Rows with the parameter."""
         rows = tuple(row.index for row in view.rows if skips_reads(view.catalog.params(row)))
         if not rows:

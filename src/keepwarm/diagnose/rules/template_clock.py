@@ -11,7 +11,6 @@ from keepwarm.diagnose.rules.base import Candidate, Rule
 from keepwarm.diagnose.slot_types import SlotType
 
 if TYPE_CHECKING:
-    from keepwarm.diagnose.measured import Measured
     from keepwarm.diagnose.view import SiteView
 
 _LATER_S = 40 * 86_400 + 3 * 3600 + 25 * 60 + 11
@@ -35,21 +34,18 @@ class TemplateClock(Rule):
     owner = Owner.TEMPLATE
     summary = "the chat template itself renders the date"
     suggestion = (
-        "Use a chat template that does not print the date, or pass a fixed one with chat_template_kwargs; state the "
-        "date in the newest message where the model needs it."
+        "Use a chat template that does not print the date, or pass a fixed one with "
+        "chat_template_kwargs; state the date in the newest message where the model needs it."
     )
 
-    def candidates(self, view: SiteView, measured: Measured) -> Iterable[Candidate]:
+    def candidates(self, view: SiteView) -> Iterable[Candidate]:
         """Sites whose rendering depends on the clock."""
         row = next((row for row in view.rows if row.messages and row.prompt_token_ids is None), None)
         if row is None:
             return
         request = view.catalog.request(row)
-        encoder = view.traffic.encoder
-        renderer = encoder.renderer
-        now_s = row.time_s or 0.0
-        here = renderer.render(request, now_s=now_s).text
-        later = renderer.render(request, now_s=now_s + _LATER_S).text
+        here = view.traffic.rendered_text(request, row.time_s or 0.0)
+        later = view.traffic.rendered_text(request, (row.time_s or 0.0) + _LATER_S)
         if here == later:
             return
         at = next((i for i, (a, b) in enumerate(zip(here, later, strict=False)) if a != b), 0)

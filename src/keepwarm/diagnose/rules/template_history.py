@@ -11,7 +11,6 @@ from keepwarm.diagnose.rules.base import Candidate, Rule
 from keepwarm.diagnose.traffic import common_prefix
 
 if TYPE_CHECKING:
-    from keepwarm.diagnose.measured import Measured
     from keepwarm.diagnose.view import SiteView
 
 _SEAM_TOKENS = 4  # tokens that may merge differently where two messages meet
@@ -36,11 +35,11 @@ class TemplateHistory(Rule):
     owner = Owner.TEMPLATE
     summary = "rendering of turn N is not a prefix of turn N+1 (thinking stripped, last-turn-only markers)"
     suggestion = (
-        "Use a chat template, or chat_template_kwargs, that renders earlier turns as they were first sent; thinking "
-        "that is stripped later and markers on the last turn only break the prefix."
+        "Use a chat template, or chat_template_kwargs, that renders earlier turns as they were first "
+        "sent; thinking that is stripped later and markers on the last turn only break the prefix."
     )
 
-    def candidates(self, view: SiteView, measured: Measured) -> Iterable[Candidate]:
+    def candidates(self, view: SiteView) -> Iterable[Candidate]:
         """Continued messages whose text is not continued."""
         yield from _candidates(view, same_text=False)
 
@@ -62,11 +61,11 @@ class Retokenization(Rule):
     owner = Owner.TEMPLATE
     summary = "text is a prefix, token ids are not"
     suggestion = (
-        "Keep the token ids of earlier turns and append to them instead of encoding the text again, and encode along "
-        "one code path only."
+        "Keep the token ids of earlier turns and append to them instead of encoding the text again, and"
+        " encode along one code path only."
     )
 
-    def candidates(self, view: SiteView, measured: Measured) -> Iterable[Candidate]:
+    def candidates(self, view: SiteView) -> Iterable[Candidate]:
         """Continued text whose ids are not continued."""
         yield from _candidates(view, same_text=True)
 
@@ -114,20 +113,35 @@ def _break(view: SiteView, parent: int, index: int, same_text: bool) -> int | No
     end = content_end(before, len(view.catalog.rows[parent].messages))
     if end is None:
         return None
-    shared = common_prefix(view.traffic.ids(parent), view.traffic.ids(index))
+    past = view.traffic.past_ids(parent)
+    shared = common_prefix(past, view.traffic.ids(index))
+    if len(past) > len(before.ids) and _repeats_answer(view, parent, index):
+        end = len(past)
     if shared >= end - _SEAM_TOKENS:
         return None
+    end = min(end, len(before.ids))
     end_char = int(before.char_starts[end]) if end < len(before.char_starts) else len(before.rendered.text)
     # Rendered at one time, so that a clock in the template is not taken for lost history.
-    text = view.traffic.encoder.renderer.render(
-        view.catalog.request(view.catalog.rows[index]), now_s=view.catalog.rows[parent].time_s
-    ).text
+    request = view.catalog.request(view.catalog.rows[index])
+    text = view.traffic.rendered_text(request, view.catalog.rows[parent].time_s)
     is_continued = text.startswith(before.rendered.text[:end_char])
     if is_continued is not same_text:
         return None
     if same_text and after.rendered.text[:end_char] != before.rendered.text[:end_char]:
         return None  # the clock alone differs
     return shared
+
+
+def _repeats_answer(view: SiteView, parent: int, index: int) -> bool:
+    """Whether the request replays the parent's answer word for word."""
+    before, row = view.catalog.rows[parent], view.catalog.rows[index]
+    if before.answer is None:
+        return False
+    answer, replayed = (
+        view.catalog.message(before.answer),
+        view.catalog.message(row.messages[len(before.messages)]),
+    )
+    return answer.get("content") == replayed.get("content")
 
 
 def _evidence(view: SiteView, parent: int, index: int, at: int) -> Evidence:

@@ -11,7 +11,6 @@ from keepwarm.diagnose.rules.base import Candidate, Rule
 from keepwarm.diagnose.slot_types import SlotType
 
 if TYPE_CHECKING:
-    from keepwarm.diagnose.measured import Measured
     from keepwarm.diagnose.view import SiteView
 
 
@@ -35,7 +34,7 @@ class ToolOrder(Rule):
     summary = "the same tools in another order"
     suggestion = "Send the tools in one fixed order, for instance sorted by name."
 
-    def candidates(self, view: SiteView, measured: Measured) -> Iterable[Candidate]:
+    def candidates(self, view: SiteView) -> Iterable[Candidate]:
         """Lists whose order is not that of first appearance."""
         tools = view.tools
         if not tools.reordered:

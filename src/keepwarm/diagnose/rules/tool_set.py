@@ -10,7 +10,6 @@ from keepwarm.diagnose.fixes import AddTools, OrderTools
 from keepwarm.diagnose.rules.base import Candidate, Rule
 
 if TYPE_CHECKING:
-    from keepwarm.diagnose.measured import Measured
     from keepwarm.diagnose.view import SiteView
 
 
@@ -35,11 +34,11 @@ class ToolSet(Rule):
     owner = Owner.APP
     summary = "tools added, removed or toggled within a session"
     suggestion = (
-        "Offer the same tools for the whole session and restrict the choice with tool_choice or an instruction at "
-        "the end, instead of taking tools off the list."
+        "Offer the same tools for the whole session and restrict the choice with tool_choice or an "
+        "instruction at the end, instead of taking tools off the list."
     )
 
-    def candidates(self, view: SiteView, measured: Measured) -> Iterable[Candidate]:
+    def candidates(self, view: SiteView) -> Iterable[Candidate]:
         """Sets of tools that change from one request to the next."""
         tools = view.tools
         if not tools.toggled:

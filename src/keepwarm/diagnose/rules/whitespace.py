@@ -12,7 +12,6 @@ from keepwarm.diagnose.rules.base import Candidate, Rule
 from keepwarm.diagnose.slot_types import SlotType
 
 if TYPE_CHECKING:
-    from keepwarm.diagnose.measured import Measured
     from keepwarm.diagnose.view import SiteView
 
 
@@ -35,11 +34,11 @@ class Whitespace(Rule):
     owner = Owner.APP
     summary = "differs only in white space (strip, newline, indentation)"
     suggestion = (
-        "Send the text with the same white space each time: strip or keep line feeds in one place, before a message "
-        "is stored, and replay it byte for byte."
+        "Send the text with the same white space each time: strip or keep line feeds in one place, "
+        "before a message is stored, and replay it byte for byte."
     )
 
-    def candidates(self, view: SiteView, measured: Measured) -> Iterable[Candidate]:
+    def candidates(self, view: SiteView) -> Iterable[Candidate]:
         """White-space slots and messages replayed with other white space."""
         yield from slot_candidates(view, SlotType.WHITESPACE, constant=True)
         changes = [c for c in view.changes if c.kind is ChangeKind.WHITESPACE]
