@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,22 @@ def test_a_missing_trace_is_one_line(tmp_path: Path) -> None:
     assert done.stdout == b""
     assert done.stderr.startswith(b"keepwarm: ")
     assert done.stderr.count(b"\n") == 1
+
+
+def test_a_real_trace_twice(shared: Path, tmp_path: Path) -> None:
+    trace = str(shared / "cases" / "breaks" / "clock-1.jsonl")
+    outputs = []
+    for name in ("a", "b"):
+        out = tmp_path / name
+        done = keepwarm("diagnose", trace, "--json", "--out", str(out), "--fail-under", "1")
+        assert done.returncode == 1
+        assert done.stderr.startswith(b"keepwarm: the simulated hit rate ")
+        outputs.append([done.stdout, *(path.read_bytes() for path in sorted(out.iterdir()))])
+    assert outputs[0] == outputs[1]
+    document = json.loads(outputs[0][0])
+    assert document["findings"][0]["cause"] == "clock"
+    tokens = document["tokens"]
+    assert sum(tokens.values()) == 2 * tokens["prompt"]
 
 
 def test_a_full_disk_behind_standard_output() -> None:

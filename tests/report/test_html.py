@@ -8,6 +8,8 @@ import re
 
 import msgspec
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from keepwarm.diagnose.findings import Diagnosis, RequestRow, TokenFates
 from keepwarm.diagnose.report.html import to_html
@@ -99,6 +101,16 @@ def test_hostile_text_stays_text(shown: Diagnosis) -> None:
     assert "⟨U+202E⟩" in "".join(page.text)
     assert "\u202e" not in "".join(page.text)
     assert "{{ 7*7 }}" in "".join(page.text)
+
+
+@given(st.text(st.characters(), max_size=60), st.integers(0, 5))
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_text_stays_text(shown: Diagnosis, text: str, position: int) -> None:
+    finding = shown.findings[position]
+    evidence = msgspec.structs.replace(finding.evidence, before=text, values=(text,), note=text)
+    odd = msgspec.structs.replace(finding, evidence=evidence, cause=text, path=text, suggestion=text)
+    page = parsed(msgspec.structs.replace(shown, findings=(odd,)))
+    assert {tag for tag, _ in page.elements} <= {tag for tag, _ in parsed(shown).elements}
 
 
 def test_headings_captions_and_labels(shown: Diagnosis) -> None:
