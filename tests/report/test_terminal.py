@@ -56,6 +56,12 @@ def test_every_estimate_is_called_simulated(shown: Diagnosis) -> None:
     assert text.count("of all prompt tokens (simulated)") == len(shown.findings)
 
 
+def test_what_a_fix_costs_is_said(shown: Diagnosis) -> None:
+    finding = msgspec.structs.replace(shown.findings[0], added_tokens=1200)
+    text = " ".join(report(msgspec.structs.replace(shown, findings=(finding,))).split())
+    assert "the fix itself adds 1,200 tokens to prompts" in text
+
+
 def test_top_says_how_many_are_hidden(shown: Diagnosis) -> None:
     text = report(shown, top=2)
     assert "and 4 findings more; --top 6 shows all" in text

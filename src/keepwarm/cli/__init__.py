@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 
 def main() -> None:
     """Entry point of ``keepwarm``; ends the process with the exit code."""
-    from keepwarm.cli.app import app
+    try:
+        from keepwarm.cli.app import app
 
-    app()
+        app()
+    except KeyboardInterrupt:  # while still importing; later the boundary answers it
+        sys.exit(130)

@@ -166,6 +166,8 @@ def _finding(
         f"{share(finding.recoverable_tokens, diagnosis.tokens.prompt)} of all prompt tokens (simulated), "
         f"in {counted(finding.requests, 'request')}; confidence {finding.confidence:.0%}"
     )
+    if finding.added_tokens:
+        gain += f"; the fix itself adds {counted(finding.added_tokens, 'token')} to prompts"
     rows: list[tuple[str, str | Text]] = [
         ("call site", shorten(names.get(finding.call_site, visible(finding.call_site)), width - 18)),
         ("where", where(finding.path, finding.token_offset, width - 18)),
