@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import typer
@@ -25,22 +25,10 @@ WRONG_CALL = 2
 class Boundary(TyperGroup):
     """The command group, with our exit codes in place of typer's."""
 
-    def main(
-        self,
-        args: Sequence[str] | None = None,
-        prog_name: str | None = None,
-        complete_var: str | None = None,
-        standalone_mode: bool = True,  # noqa: ARG002 - the signature is typer's
-        windows_expand_args: bool = True,
-        **extra: Any,
-    ) -> NoReturn:
-        """Run a command and exit. Whatever ``standalone_mode`` says, nothing but SystemExit is raised."""
-
-        def run() -> Any:
-            name = prog_name or "keepwarm"
-            return super(Boundary, self).main(args, name, complete_var, False, windows_expand_args, **extra)
-
-        sys.exit(_exit_code(run))
+    def main(self, *args: Any, **options: Any) -> NoReturn:
+        """Run a command and exit; takes what click's ``main`` takes, raises nothing but SystemExit."""
+        ours = {"prog_name": "keepwarm", "standalone_mode": False}
+        sys.exit(_exit_code(lambda: super(Boundary, self).main(*args, **options | ours)))
 
 
 def _exit_code(run: Callable[[], Any]) -> int:
