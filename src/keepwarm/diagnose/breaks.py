@@ -28,16 +28,16 @@ def find_break(traffic: Traffic, index: int, shared: SharedPrefix, parent: int |
     """The break of request ``index``; ``None`` for a first request, a full hit, or a hash-only trace."""
     if traffic.catalog.rows[index].hashed is not None:
         return None
-    ids = traffic.ids(index)
     candidates = [i for i in (shared.request_index, parent) if i is not None and 0 <= i < index]
     if not candidates:
         return None
-    lengths = {i: common_prefix(ids, traffic.ids(i)) for i in candidates}
+    prompt = traffic.prompt(index)
+    lengths = {i: common_prefix(prompt.ids, traffic.prompt(i).ids) for i in candidates}
     baseline = max(lengths, key=lambda i: (lengths[i], i))
     token = lengths[baseline]
-    if token >= len(ids):
+    if token >= len(prompt.ids):
         return None
-    prompt, other = traffic.prompt(index), traffic.prompt(baseline)
+    other = traffic.prompt(baseline)
     return Break(
         baseline=baseline,
         token=token,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from keepwarm.diagnose.breaks import Break, find_break, token_at
-from keepwarm.diagnose.callsites import Site, find_sites
-from keepwarm.diagnose.fates import add_fates, token_fates
+from keepwarm.diagnose.accounts import Accounts, take_accounts
+from keepwarm.diagnose.callsites import Site
+from keepwarm.diagnose.fates import add_fates
 from keepwarm.diagnose.findings import (
     CacheInfo,
     CallSite,
@@ -18,29 +18,17 @@ from keepwarm.diagnose.findings import (
     Finding,
     InputInfo,
     RequestRow,
-    TokenFates,
 )
-from keepwarm.diagnose.gains import Gain, shared_gains
-from keepwarm.diagnose.measured import Measured, measure
 from keepwarm.diagnose.options import Options, Progress
-from keepwarm.diagnose.rules import CAUSES
-from keepwarm.diagnose.rules.base import Candidate, Rule
-from keepwarm.diagnose.sessions import Lineage, trace_lineage
+from keepwarm.diagnose.suspects import Proven, site_findings
 from keepwarm.diagnose.traffic import Traffic
-from keepwarm.diagnose.view import SiteView
 from keepwarm.trace.catalog import Catalog
 from keepwarm.trace.encode import PromptEncoder
 from keepwarm.trace.open import Trace, open_trace
 from keepwarm.trace.records import Request
 
 _DEFAULT_BLOCK_SIZE = 16
-_WORTH_SHARE = 0.01
-_WORTH_BLOCKS = 2
-
-
-class _Suspect(msgspec.Struct, frozen=True):
-    rule: type[Rule]
-    candidate: Candidate
+_GAIN_IN_SIMULATED_HITS = frozenset({"routing", "expired"})  # the simulation hits already
 
 
 def diagnose(path: str, options: Options | None = None, progress: Progress | None = None) -> Diagnosis:
@@ -52,18 +40,13 @@ def diagnose(path: str, options: Options | None = None, progress: Progress | Non
     options = options or Options()
     heard = progress or _Silent()
     trace = open_trace(path, options.format)
-    traffic = _read(trace, options, heard)
-    heard.stage("simulating", None)
-    sites, numbers = find_sites(traffic.catalog)
-    lineage = trace_lineage(traffic.catalog, numbers)
-    measured = measure(traffic, options.ttl_s)
-    fates = token_fates(traffic, measured, lineage, numbers)
-    heard.stage("diagnosing", len(sites))
-    found: list[tuple[Finding, tuple[int, ...]]] = []
-    for site in sites:
-        found += _site_findings(SiteView(traffic, site, lineage, measured), fates)
+    accounts = take_accounts(_read(trace, options, heard), options.ttl_s, heard)
+    heard.stage("diagnosing", len(accounts.sites))
+    proven: list[Proven] = []
+    for site in accounts.sites:
+        proven += site_findings(accounts, site)
         heard.advance()
-    return _assemble(trace, traffic, sites, numbers, lineage, measured, fates, found)
+    return _assemble(trace, accounts, proven)
 
 
 def _read(trace: Trace, options: Options, progress: Progress) -> Traffic:
@@ -104,89 +87,17 @@ def _encoder(trace: Trace, options: Options, first: Request | None) -> PromptEnc
     return PromptEncoder(renderer, tokenizer)
 
 
-def _site_findings(view: SiteView, fates: Sequence[TokenFates]) -> Iterator[tuple[Finding, tuple[int, ...]]]:
-    measured = view.measured
-    suspects = sorted(_suspects(view), key=lambda suspect: suspect.candidate.order)
-    if not suspects:
-        return
-    rows = [row.index for row in view.rows]
-    prompt = sum(measured.prompt[i] for i in rows)
-    lost = sum(_lost(measured, fates[i], i) for i in rows)
-    gains = _within(shared_gains(view, [suspect.candidate for suspect in suspects]), lost)
-    floor = max(_WORTH_BLOCKS * measured.block_size, _WORTH_SHARE * prompt)
-    worth = [gain.recoverable_tokens - gain.added_tokens >= floor for gain in gains]
-    for suspect, gain, is_worth in zip(suspects, gains, worth, strict=True):
-        if is_worth or (suspect.candidate.keep_without_gain and not any(worth)):
-            yield _finding(view, suspect, gain), suspect.candidate.rows
-
-
-def _suspects(view: SiteView) -> Iterator[_Suspect]:
-    for rule in CAUSES.values():
-        for candidate in rule().candidates(view):
-            yield _Suspect(rule, candidate)
-
-
-def _lost(measured: Measured, fates: TokenFates, index: int) -> int:
-    return fates.diverged + fates.evicted + measured.shortfall[index]
-
-
-def _within(gains: Sequence[Gain], lost: int) -> list[Gain]:
-    """Gains cut down in proportion where they add up to more than was lost and is added."""
-    total = sum(gain.recoverable_tokens for gain in gains)
-    limit = lost + sum(gain.added_tokens for gain in gains)
-    if total <= limit:
-        return list(gains)
-    return [Gain(gain.recoverable_tokens * limit // total, gain.added_tokens) for gain in gains]
-
-
-def _finding(view: SiteView, suspect: _Suspect, gain: Gain) -> Finding:
-    rule, candidate = suspect.rule, suspect.candidate
-    return Finding(
-        id="",
-        cause=rule.code,
-        owner=rule.owner,
-        fixable=rule.fixable(),
-        call_site=view.site.id,
-        path=candidate.path,
-        token_offset=_offset(view, candidate),
-        requests=len(candidate.rows),
-        recoverable_tokens=gain.recoverable_tokens,
-        added_tokens=gain.added_tokens,
-        confidence=round(candidate.confidence, 2),
-        evidence=candidate.evidence,
-        suggestion=rule.suggestion,
-        slot_type=candidate.slot_type,
+def _assemble(trace: Trace, accounts: Accounts, proven: Sequence[Proven]) -> Diagnosis:
+    ranked = sorted(
+        proven, key=lambda p: (-p.finding.recoverable_tokens, p.finding.call_site, p.finding.cause)
     )
-
-
-def _offset(view: SiteView, candidate: Candidate) -> int | None:
-    if candidate.token_offset is not None or candidate.anchor is None:
-        return candidate.token_offset
-    row, path, char = candidate.anchor
-    return token_at(view.traffic.prompt(row), path, char)
-
-
-def _assemble(
-    trace: Trace,
-    traffic: Traffic,
-    sites: Sequence[Site],
-    numbers: Sequence[int],
-    lineage: Lineage,
-    measured: Measured,
-    fates: Sequence[TokenFates],
-    found: Sequence[tuple[Finding, tuple[int, ...]]],
-) -> Diagnosis:
-    ranked = sorted(found, key=lambda item: (-item[0].recoverable_tokens, item[0].call_site, item[0].cause))
-    findings = []
+    findings = [msgspec.structs.replace(p.finding, id=f"F{n}") for n, p in enumerate(ranked, 1)]
     causes: dict[int, list[str]] = {}
-    for number, (finding, rows) in enumerate(ranked, 1):
-        findings.append(msgspec.structs.replace(finding, id=f"F{number}"))
-        for index in rows:
-            causes.setdefault(index, []).append(finding.cause)
-    totals = add_fates(fates)
-    simulated = [finding for finding in findings if finding.cause not in _UNSIMULATED]
-    hit_if_fixed = totals.hit + sum(finding.recoverable_tokens for finding in simulated)
-    prompt_if_fixed = totals.prompt + sum(finding.added_tokens for finding in simulated)
+    for item in ranked:
+        for index in item.rows:
+            causes.setdefault(index, []).append(item.finding.cause)
+    traffic = accounts.traffic
+    totals = add_fates(accounts.fates)
     info = traffic.encoder.info
     return Diagnosis(
         input=InputInfo(
@@ -204,66 +115,58 @@ def _assemble(
         ),
         tokens=totals,
         hit_rate=_rate(totals.hit, totals.prompt),
-        hit_rate_if_fixed=_rate(hit_if_fixed, prompt_if_fixed),
-        call_sites=tuple(_call_site(site, lineage, measured, fates) for site in sites),
+        hit_rate_if_fixed=_rate_if_fixed(totals.hit, totals.prompt, findings),
+        call_sites=tuple(_call_site(accounts, site) for site in accounts.sites),
         findings=tuple(findings),
-        rows=tuple(_rows(traffic, sites, numbers, lineage, measured, fates, causes)),
+        rows=tuple(_rows(accounts, causes)),
     )
-
-
-_UNSIMULATED = frozenset({"routing", "expired"})  # their gain is already in the simulated hits
 
 
 def _rate(part: int, whole: int) -> float:
     return round(part / whole, 6) if whole else 0.0
 
 
-def _call_site(site: Site, lineage: Lineage, measured: Measured, fates: Sequence[TokenFates]) -> CallSite:
-    total = add_fates([fates[i] for i in site.rows])
+def _rate_if_fixed(hit: int, prompt: int, findings: Sequence[Finding]) -> float:
+    simulated = [finding for finding in findings if finding.cause not in _GAIN_IN_SIMULATED_HITS]
+    won = sum(finding.recoverable_tokens for finding in simulated)
+    added = sum(finding.added_tokens for finding in simulated)
+    return _rate(min(hit + won, prompt + added), prompt + added)
+
+
+def _call_site(accounts: Accounts, site: Site) -> CallSite:
+    total = add_fates([accounts.fates[i] for i in site.rows])
     return CallSite(
         id=site.id,
         name=site.name,
         requests=len(site.rows),
-        sessions=len({lineage.sessions[i] for i in site.rows}),
+        sessions=len({accounts.lineage.sessions[i] for i in site.rows}),
         hit_rate=_rate(total.hit, total.prompt),
-        lost_tokens=sum(_lost(measured, fates[i], i) for i in site.rows),
+        lost_tokens=accounts.lost_tokens(site.rows),
         prompt_tokens=total.prompt,
     )
 
 
-def _rows(
-    traffic: Traffic,
-    sites: Sequence[Site],
-    numbers: Sequence[int],
-    lineage: Lineage,
-    measured: Measured,
-    fates: Sequence[TokenFates],
-    causes: dict[int, list[str]],
-) -> Iterator[RequestRow]:
-    for row in traffic.catalog.rows:
-        i = row.index
-        shared = measured.shared[i]
-        found = find_break(traffic, i, shared, lineage.parents[i])
-        baseline = found.baseline if found else shared.request_index
-        empty = Break(baseline, 0, None, "", "", "")
-        text = found or empty
+def _rows(accounts: Accounts, causes: dict[int, list[str]]) -> Iterator[RequestRow]:
+    rows = accounts.traffic.catalog.rows
+    for row, fates, found in zip(rows, accounts.fates, accounts.breaks, strict=True):
+        baseline = found.baseline if found else accounts.measured.shared[row.index].request_index
         yield RequestRow(
-            index=i,
+            index=row.index,
             line=row.line,
             id=row.id,
-            session=lineage.sessions[i],
-            call_site=sites[numbers[i]].id,
+            session=accounts.lineage.sessions[row.index],
+            call_site=accounts.sites[accounts.site_of[row.index]].id,
             model=row.model,
             time_s=row.time_s,
-            tokens=fates[i],
+            tokens=fates,
             cached_tokens=row.usage.cached_tokens,
-            baseline_request=traffic.catalog.rows[baseline].id if baseline >= 0 else None,
+            baseline_request=rows[baseline].id if baseline >= 0 else None,
             break_token=found.token if found else None,
-            break_path=text.path,
-            break_before=text.before,
-            break_here=text.here,
-            break_there=text.there,
-            causes=tuple(dict.fromkeys(causes.get(i, ()))),
+            break_path=found.path if found else None,
+            break_before=found.before if found else "",
+            break_here=found.here if found else "",
+            break_there=found.there if found else "",
+            causes=tuple(dict.fromkeys(causes.get(row.index, ()))),
         )
 
 

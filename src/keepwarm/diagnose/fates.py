@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
 from collections.abc import Mapping, Sequence
 
@@ -21,17 +22,23 @@ _MIN_CARRIED_CHARS = 16
 _LINES_KEPT = 4_096
 
 
-def token_fates(
-    traffic: Traffic, measured: Measured, lineage: Lineage, sites: Sequence[int]
-) -> list[TokenFates]:
-    """Fates per request, in catalog order; the six add up to the prompt of each."""
-    carried: dict[int, CarriedContent] = {}
-    fates = []
-    for row, site in zip(traffic.catalog.rows, sites, strict=True):
-        content = carried.setdefault(site, CarriedContent(traffic.catalog))
-        fates.append(_fates(traffic, measured, row, content, lineage.parents[row.index]))
+class FateTeller:
+    """Tells the fates of requests, which have to be asked for in catalog order."""
+
+    def __init__(self, traffic: Traffic, measured: Measured, lineage: Lineage, sites: Sequence[int]) -> None:
+        self._traffic = traffic
+        self._measured = measured
+        self._lineage = lineage
+        self._sites = sites
+        self._carried: dict[int, CarriedContent] = {}
+
+    def tell(self, row: Row) -> TokenFates:
+        """What happened to each token of the row; the six add up to its prompt. Remembers the row."""
+        site = self._sites[row.index]
+        content = self._carried.setdefault(site, CarriedContent(self._traffic.catalog))
+        fates = _fates(self._traffic, self._measured, row, content, self._lineage.parents[row.index])
         content.add(row)
-    return fates
+        return fates
 
 
 def _fates(
@@ -47,8 +54,7 @@ def _fates(
     missed = full - reachable - forced
     diverged = 0
     if missed and row.hashed is None:
-        mask = content.mask(traffic.prompt(row.index), row, parent)
-        diverged = int(mask[reachable : full - forced].sum())
+        diverged = content.carried_tokens(traffic.prompt(row.index), row, parent, reachable, full - forced)
     return TokenFates(
         prompt=prompt,
         hit=hit,
@@ -82,21 +88,30 @@ class CarriedContent:
         self._tools.update(row.tools)
         self._newest = row
 
-    def mask(self, prompt: Prompt, row: Row, parent: int | None) -> npt.NDArray[np.bool_]:
-        """Per token of ``prompt``, whether an earlier request carried it."""
+    def carried_tokens(self, prompt: Prompt, row: Row, parent: int | None, start: int, end: int) -> int:
+        """How many of the tokens ``start:end`` of ``prompt`` an earlier request carried."""
+        if self._newest is None or start >= end:
+            return 0
+        earlier = [self._newest]
+        if parent is not None and parent != self._newest.index:
+            earlier.append(self._catalog.rows[parent])
         chars = np.zeros(len(prompt.rendered.text) + 1, dtype=bool)
-        if self._newest is not None:
-            earlier = [self._newest]
-            if parent is not None and parent != self._newest.index:
-                earlier.append(self._catalog.rows[parent])
-            self._mark(chars, prompt, row, earlier)
-        starts = np.minimum(prompt.char_starts, len(prompt.rendered.text))
-        return chars[starts]
+        starts = prompt.char_starts[start:end]
+        self._mark(chars, prompt, row, earlier, int(starts[0]))
+        return int(chars[np.minimum(starts, len(prompt.rendered.text))].sum())
 
-    def _mark(self, chars: npt.NDArray[np.bool_], prompt: Prompt, row: Row, earlier: Sequence[Row]) -> None:
+    def _mark(
+        self,
+        chars: npt.NDArray[np.bool_],
+        prompt: Prompt,
+        row: Row,
+        earlier: Sequence[Row],
+        first_char: int,
+    ) -> None:
         ranges: dict[str, list[tuple[int, int]]] = {}
         template: list[tuple[int, int]] = []
-        for span in prompt.rendered.spans:
+        spans = prompt.rendered.spans
+        for span in spans[bisect.bisect_right(spans, first_char, key=lambda span: span.end) :]:
             if span.origin is Origin.TEMPLATE or span.path is None:
                 template.append((span.start, span.end))
                 continue

@@ -134,8 +134,8 @@ def adapter(params: Mapping[str, object]) -> str | None:
     return None
 
 
-def common_prefix(a: TokenIds, b: TokenIds) -> int:
-    """Number of equal leading tokens."""
+def common_prefix(a: TokenIds | BlockHashes, b: TokenIds | BlockHashes) -> int:
+    """Number of equal leading tokens, or blocks."""
     shorter = min(len(a), len(b))
     unequal = np.flatnonzero(a[:shorter] != b[:shorter])
     return int(unequal[0]) if len(unequal) else shorter

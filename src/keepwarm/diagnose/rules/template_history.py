@@ -109,6 +109,8 @@ def _continued(view: SiteView, index: int) -> int | None:
 
 def _break(view: SiteView, parent: int, index: int, same_text: bool) -> int | None:
     """The token at which a continued conversation leaves its past, if it does so for the reason asked."""
+    if _grows(view, parent, index):
+        return None
     before, after = view.traffic.prompt(parent), view.traffic.prompt(index)
     end = content_end(before, len(view.catalog.rows[parent].messages))
     if end is None:
@@ -130,6 +132,15 @@ def _break(view: SiteView, parent: int, index: int, same_text: bool) -> int | No
     if same_text and after.rendered.text[:end_char] != before.rendered.text[:end_char]:
         return None  # the clock alone differs
     return shared
+
+
+def _grows(view: SiteView, parent: int, index: int) -> bool:
+    """Whether the blocks alone show that nearly all of the parent's prompt is the row's beginning."""
+    if view.catalog.rows[parent].answer_token_ids is not None:
+        return False  # the answer counts too, and its blocks lie behind the prompt
+    a, b = view.traffic.encoded[parent], view.traffic.encoded[index]
+    shared_blocks = common_prefix(a.blocks, b.blocks)
+    return shared_blocks >= len(a.blocks) - 1
 
 
 def _repeats_answer(view: SiteView, parent: int, index: int) -> bool:

@@ -1,0 +1,38 @@
+"""What a repair would do to the recorded requests, so that its gain can be simulated.
+
+A fix edits a draft of one request; a plan is a set of fixes applied in a fixed order: texts
+first, then whole messages, then the conversation, then tools and parameters. Fixes with a
+memory (the conversation as it would have grown) see the requests in recorded order.
+"""
+
+from __future__ import annotations
+
+from keepwarm.diagnose.fixes.base import Fix, apply_fixes
+from keepwarm.diagnose.fixes.draft import Draft, Place, text_at
+from keepwarm.diagnose.fixes.messages import CutSlot, KeepHistory, OrderMessages, ReplaceContent
+from keepwarm.diagnose.fixes.request import (
+    AddTools,
+    DropParam,
+    FreezeClock,
+    OrderTools,
+    ReplaceTools,
+    SetModel,
+)
+
+__all__ = [
+    "AddTools",
+    "CutSlot",
+    "Draft",
+    "DropParam",
+    "Fix",
+    "FreezeClock",
+    "KeepHistory",
+    "OrderMessages",
+    "OrderTools",
+    "Place",
+    "ReplaceContent",
+    "ReplaceTools",
+    "SetModel",
+    "apply_fixes",
+    "text_at",
+]

@@ -1,0 +1,120 @@
+"""Fixes of texts and messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from keepwarm.diagnose.edits import Alignment
+from keepwarm.diagnose.fixes.base import Fix
+from keepwarm.diagnose.fixes.draft import Cut, Draft, Place
+from keepwarm.diagnose.slots import Range
+from keepwarm.trace.catalog import Catalog, ContentId
+from keepwarm.trace.records import JsonObject
+
+
+class CutSlot(Fix):
+    """Take a slot out of a stable text, to the prompt's end or in favour of a constant."""
+
+    stage = 0
+
+    def __init__(
+        self, place: Place, ranges: Mapping[int, Range], *, constant: str | None, rows: Iterable[int]
+    ) -> None:
+        super().__init__(rows)
+        self.place = place
+        self._ranges = ranges  # by row
+        self._constant = constant
+
+    def apply(self, draft: Draft) -> None:
+        found = self._ranges.get(draft.row.index)
+        if found is not None:
+            moves = self._constant is None
+            draft.cuts[self.place].append(Cut(found, self._constant or "", moves))
+
+
+class ReplaceContent(Fix):
+    """Send messages as they were first sent: one stored message in place of its variants."""
+
+    stage = 1
+
+    def __init__(self, catalog: Catalog, first: Mapping[ContentId, ContentId], rows: Iterable[int]) -> None:
+        super().__init__(rows)
+        self._catalog = catalog
+        self._first = first
+
+    def apply(self, draft: Draft) -> None:
+        for i, content in enumerate(draft.row.messages):
+            if content in self._first and draft.messages[i] is self._catalog.message(content):
+                draft.messages[i] = self._catalog.message(self._first[content])
+
+
+class OrderMessages(Fix):
+    """Put the same messages of each request into one order: that of their first appearance."""
+
+    stage = 2
+
+    def __init__(self, ranks: Mapping[ContentId, int], units: Mapping[int, Sequence[Sequence[int]]]) -> None:
+        super().__init__(units)
+        self._ranks = ranks
+        self._units = units  # per row: groups of message indices that move together
+
+    def apply(self, draft: Draft) -> None:
+        units = self._units[draft.row.index]
+        places = [i for unit in units for i in unit]
+        ranked = sorted(units, key=lambda unit: self._ranks[draft.row.messages[unit[0]]])
+        wanted = [draft.messages[i] for unit in ranked for i in unit]
+        for place, message in zip(places, wanted, strict=True):
+            draft.messages[place] = message
+
+
+class KeepHistory(Fix):
+    """Let conversations only grow: what was sent stays as it was sent, new messages follow.
+
+    ``moved`` names text that a request repeats at a later place: it stays where it was first.
+    """
+
+    stage = 3
+
+    def __init__(
+        self, alignments: Mapping[int, tuple[int, Alignment]], moved: Sequence[str], rows: Iterable[int]
+    ) -> None:
+        super().__init__(rows)
+        self._alignments = alignments  # row -> (parent row, alignment)
+        self._moved = sorted(moved, key=len, reverse=True)
+        self._grown: dict[int, tuple[list[JsonObject], dict[int, int]]] = {}
+
+    def reset(self) -> None:
+        self._grown.clear()
+
+    def apply(self, draft: Draft) -> None:
+        messages, where = self._grow(draft)
+        self._grown[draft.row.index] = (messages, where)
+        draft.messages = list(messages)
+
+    def _grow(self, draft: Draft) -> tuple[list[JsonObject], dict[int, int]]:
+        """The conversation as it would be, and where each message of the recorded one stands in it."""
+        parent, alignment = self._alignments.get(draft.row.index, (-1, None))
+        if alignment is None or parent not in self._grown:
+            return list(draft.messages), {i: i for i in range(len(draft.messages))}
+        earlier, earlier_where = self._grown[parent]
+        pairs = [(i, j) for i, j in alignment.pairs if i in earlier_where]
+        kept = max((earlier_where[i] for i, _ in pairs), default=-1) + 1
+        messages = earlier[:kept]
+        where = {j: earlier_where[i] for i, j in pairs}
+        for i, j in pairs:
+            if i == j and messages[earlier_where[i]].get("role") in ("system", "developer"):
+                messages[earlier_where[i]] = draft.messages[j]  # heads are compared over the site
+        said = "\n".join(str(message.get("content")) for message in messages)
+        for j in alignment.added:
+            where[j] = len(messages)
+            messages.append(self._without_moved(draft.messages[j], said))
+        return messages, where
+
+    def _without_moved(self, message: JsonObject, said: str) -> JsonObject:
+        content = message.get("content")
+        if not isinstance(content, str):
+            return message
+        for text in self._moved:
+            if text in content and text in said:
+                content = content.replace(text, "")
+        return message if content == message["content"] else {**message, "content": content}

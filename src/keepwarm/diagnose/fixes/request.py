@@ -1,0 +1,91 @@
+"""Fixes of tools, parameters, model and clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from keepwarm.diagnose.callsites import tool_name
+from keepwarm.diagnose.fixes.base import Fix
+from keepwarm.diagnose.fixes.draft import Draft
+from keepwarm.trace.catalog import ContentId
+from keepwarm.trace.records import JsonObject
+
+
+class ReplaceTools(Fix):
+    """Send tool definitions as they were first written."""
+
+    stage = 4
+
+    def __init__(self, tools: Mapping[ContentId, JsonObject], rows: Iterable[int]) -> None:
+        super().__init__(rows)
+        self._tools = tools
+
+    def apply(self, draft: Draft) -> None:
+        for i, content in enumerate(draft.row.tools):
+            if content in self._tools:
+                draft.tools[i] = self._tools[content]
+
+
+class AddTools(Fix):
+    """Offer tools from the start that are otherwise toggled: missing ones per row."""
+
+    stage = 5
+
+    def __init__(self, missing: Mapping[int, Sequence[JsonObject]], rows: Iterable[int]) -> None:
+        super().__init__(rows)
+        self._missing = missing
+
+    def apply(self, draft: Draft) -> None:
+        draft.tools += self._missing.get(draft.row.index, ())
+
+
+class OrderTools(Fix):
+    """Send tools in one order: that of their first appearance, by name."""
+
+    stage = 6
+
+    def __init__(self, ranks: Mapping[str, int], rows: Iterable[int]) -> None:
+        super().__init__(rows)
+        self._ranks = ranks
+
+    def apply(self, draft: Draft) -> None:
+        draft.tools.sort(key=lambda tool: self._ranks.get(tool_name(tool), len(self._ranks)))
+
+
+class DropParam(Fix):
+    """Leave a body parameter out."""
+
+    stage = 7
+
+    def __init__(self, name: str, rows: Iterable[int]) -> None:
+        super().__init__(rows)
+        self.name = name
+
+    def apply(self, draft: Draft) -> None:
+        draft.params.pop(self.name, None)
+
+
+class SetModel(Fix):
+    """Stay with one model: given per row."""
+
+    stage = 7
+
+    def __init__(self, models: Mapping[int, str]) -> None:
+        super().__init__(models)
+        self._models = models
+
+    def apply(self, draft: Draft) -> None:
+        draft.model = self._models[draft.row.index]
+
+
+class FreezeClock(Fix):
+    """Let the chat template see one time for all requests."""
+
+    stage = 7
+
+    def __init__(self, time_s: float | None, rows: Iterable[int]) -> None:
+        super().__init__(rows)
+        self._time_s = time_s
+
+    def apply(self, draft: Draft) -> None:
+        draft.time_s = self._time_s

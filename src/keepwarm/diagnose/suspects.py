@@ -1,0 +1,89 @@
+"""From suspected causes to findings: which are worth reporting, and what each gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from keepwarm.diagnose.accounts import Accounts
+from keepwarm.diagnose.breaks import token_at
+from keepwarm.diagnose.callsites import Site
+from keepwarm.diagnose.findings import Finding
+from keepwarm.diagnose.gains import Gain, shared_gains
+from keepwarm.diagnose.rules import CAUSES
+from keepwarm.diagnose.rules.base import Candidate, Rule
+from keepwarm.diagnose.view import SiteView
+
+_WORTH_SHARE = 0.01
+_WORTH_BLOCKS = 2
+
+
+class Proven(msgspec.Struct, frozen=True):
+    """A finding and the requests it concerns."""
+
+    finding: Finding
+    rows: tuple[int, ...]
+
+
+class _Suspect(msgspec.Struct, frozen=True):
+    rule: type[Rule]
+    candidate: Candidate
+
+
+def site_findings(accounts: Accounts, site: Site) -> Iterator[Proven]:
+    """Findings of one call site that give back more than a sliver of its prompt tokens."""
+    view = SiteView(accounts.traffic, site, accounts.lineage, accounts.measured)
+    suspects = sorted(_suspects(view), key=lambda suspect: suspect.candidate.order)
+    if not suspects:
+        return
+    gains = shared_gains(view, [suspect.candidate for suspect in suspects])
+    gains = _within(gains, accounts.lost_tokens(site.rows))
+    prompt_tokens = sum(accounts.measured.prompt[i] for i in site.rows)
+    floor = max(_WORTH_BLOCKS * accounts.measured.block_size, _WORTH_SHARE * prompt_tokens)
+    worth = [gain.recoverable_tokens - gain.added_tokens >= floor for gain in gains]
+    for suspect, gain, is_worth in zip(suspects, gains, worth, strict=True):
+        if is_worth or (suspect.candidate.keep_without_gain and not any(worth)):
+            yield Proven(_finding(view, suspect, gain), suspect.candidate.rows)
+
+
+def _suspects(view: SiteView) -> Iterator[_Suspect]:
+    for rule in CAUSES.values():
+        for candidate in rule().candidates(view):
+            yield _Suspect(rule, candidate)
+
+
+def _within(gains: Sequence[Gain], lost_tokens: int) -> list[Gain]:
+    """Gains cut down in proportion where they add up to more than was lost and is added."""
+    total = sum(gain.recoverable_tokens for gain in gains)
+    limit = lost_tokens + sum(gain.added_tokens for gain in gains)
+    if total <= limit:
+        return list(gains)
+    return [Gain(gain.recoverable_tokens * limit // total, gain.added_tokens) for gain in gains]
+
+
+def _finding(view: SiteView, suspect: _Suspect, gain: Gain) -> Finding:
+    rule, candidate = suspect.rule, suspect.candidate
+    return Finding(
+        id="",
+        cause=rule.code,
+        owner=rule.owner,
+        fixable=rule.fixable(),
+        call_site=view.site.id,
+        path=candidate.path,
+        token_offset=_offset(view, candidate),
+        requests=len(candidate.rows),
+        recoverable_tokens=gain.recoverable_tokens,
+        added_tokens=gain.added_tokens,
+        confidence=round(candidate.confidence, 2),
+        evidence=candidate.evidence,
+        suggestion=rule.suggestion,
+        slot_type=candidate.slot_type,
+    )
+
+
+def _offset(view: SiteView, candidate: Candidate) -> int | None:
+    if candidate.token_offset is not None or candidate.anchor is None:
+        return candidate.token_offset
+    row, path, char = candidate.anchor
+    return token_at(view.traffic.prompt(row), path, char)
