@@ -32,7 +32,7 @@ class HuggingFaceTokenizer(Tokenizer):
         self.exact = exact
         self.note = note
         self.special_tokens = special_tokens
-        self._model = model
+        self.model = model
         model.no_truncation()
         model.no_padding()
         # Post-processors add special tokens, which templates print themselves, and trim offsets.
@@ -66,19 +66,19 @@ class HuggingFaceTokenizer(Tokenizer):
 
     @cached_property
     def _shape(self) -> Shape:
-        return shape_of(self._model)
+        return shape_of(self.model)
 
     def _encode_batch(self, texts: list[str]) -> list[Encoded]:
         try:
             found = self._run(texts)
-        except UnicodeEncodeError:
+        except TypeError:  # what the library makes of half a surrogate pair
             found = self._run([_SURROGATES.sub("\ufffd", text) for text in texts])
         return [_encoded(encoding) for encoding in found]
 
     def _run(self, texts: list[str]) -> Any:
         try:
-            return self._model.encode_batch(texts, add_special_tokens=False)
-        except UnicodeEncodeError:
+            return self.model.encode_batch(texts, add_special_tokens=False)
+        except TypeError:
             raise
         except Exception as error:
             raise TokenizerError(
