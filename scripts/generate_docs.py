@@ -19,8 +19,8 @@ from scripts.markers import between
 REPOSITORY = Path(__file__).resolve().parent.parent
 DOCS = REPOSITORY / "docs"
 TRAFFIC = "examples/helpdesk/traffic.jsonl.gz"
-EXCERPT_LINES = 44
-EXCERPT_COLUMNS = 110
+EXCERPT_FINDINGS = 2
+EXCERPT_COLUMNS = 100
 
 Pages = dict[Path, str]
 
@@ -84,8 +84,8 @@ def readme_excerpt() -> Pages:
         text=True,
     )
     lines = [line.rstrip() for line in done.stdout.strip("\n").split("\n")]
-    shown = lines[:EXCERPT_LINES] + (["..."] if len(lines) > EXCERPT_LINES else [])
-    body = "\n".join(["```text", f"$ keepwarm diagnose {TRAFFIC}", *shown, "```"])
+    end = lines.index(next(line for line in lines if line.startswith(f"{EXCERPT_FINDINGS + 1}. ")))
+    body = "\n".join(["```text", f"$ keepwarm diagnose {TRAFFIC}", *lines[:end], "...", "```"])
     return section(REPOSITORY / "README.md", "excerpt", body)
 
 

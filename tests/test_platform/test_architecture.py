@@ -34,9 +34,10 @@ def test_a_policy_is_standard_library_only(policy: Path) -> None:
 
 
 def test_no_module_outgrows_what_one_reads_at_once() -> None:
+    """About 250 lines is what we aim at (CONTRIBUTING.md); this is where it has to be split."""
     long = {
         str(module.relative_to(SOURCE)): lines
         for module in SOURCE.rglob("*.py")
-        if (lines := len(module.read_text().splitlines())) > 300
+        if (lines := len(module.read_text().splitlines())) > 400
     }
     assert long == {}
