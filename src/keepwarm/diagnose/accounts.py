@@ -36,7 +36,7 @@ def take_accounts(traffic: Traffic, ttl_s: float | None, progress: Progress) -> 
     """Simulate the trace and account for every prompt token."""
     progress.stage("simulating", None)
     sites, site_of = find_sites(traffic.catalog)
-    lineage = trace_lineage(traffic.catalog, site_of)
+    lineage = trace_lineage(traffic.catalog, site_of, [encoded.blocks for encoded in traffic.encoded])
     measured = measure(traffic, ttl_s)
     progress.stage("accounting", len(traffic.catalog))
     teller = FateTeller(traffic, measured, lineage, site_of)

@@ -98,7 +98,7 @@ def _assemble(trace: Trace, accounts: Accounts, proven: Sequence[Proven]) -> Dia
             causes.setdefault(index, []).append(item.finding.cause)
     traffic = accounts.traffic
     totals = add_fates(accounts.fates)
-    info = traffic.encoder.info
+    encoding = _encoding(trace, traffic)
     return Diagnosis(
         input=InputInfo(
             path=str(trace.path),
@@ -110,15 +110,23 @@ def _assemble(trace: Trace, accounts: Accounts, proven: Sequence[Proven]) -> Dia
             prompt_complete=trace.prompt_complete,
         ),
         cache=CacheInfo(block_size=traffic.block_size, capacity_blocks=traffic.capacity_blocks),
-        encoding=EncodingInfo(
-            tokenizer=info.tokenizer, chat_template=info.chat_template, exact=info.exact, note=info.note
-        ),
+        encoding=encoding,
         tokens=totals,
         hit_rate=_rate(totals.hit, totals.prompt),
         hit_rate_if_fixed=_rate_if_fixed(totals.hit, totals.prompt, findings),
         call_sites=tuple(_call_site(accounts, site) for site in accounts.sites),
         findings=tuple(findings),
         rows=tuple(_rows(accounts, causes)),
+    )
+
+
+def _encoding(trace: Trace, traffic: Traffic) -> EncodingInfo:
+    if not trace.prompt_texts_known:
+        note = "the trace brings its own blocks: nothing was rendered or tokenised here"
+        return EncodingInfo(tokenizer="none", chat_template="none", exact=True, note=note)
+    info = traffic.encoder.info
+    return EncodingInfo(
+        tokenizer=info.tokenizer, chat_template=info.chat_template, exact=info.exact, note=info.note
     )
 
 

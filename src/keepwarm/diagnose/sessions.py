@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from keepwarm.trace.catalog import Catalog, ContentId, Row
+from keepwarm.trace.hashes import BlockHashes
 
 _LOOK_BACK = 8
 
@@ -20,14 +21,17 @@ class Lineage(msgspec.Struct, frozen=True):
     named: bool  # False where sessions were inferred
 
 
-def trace_lineage(catalog: Catalog, sites: Sequence[int]) -> Lineage:
+def trace_lineage(catalog: Catalog, sites: Sequence[int], blocks: Sequence[BlockHashes]) -> Lineage:
     """Sessions as recorded, else inferred from growing prompts; parents within session and site.
+
+    A prompt without messages (recorded as text or hashes) continues the one whose last full block
+    is among its ``blocks``.
 
     ``sites`` gives the call site of each request. The parent is the latest of the few newest
     requests of the session that shares most of the conversation, so that a branch is compared
     with its own past and a variant with the newest turn.
     """
-    sessions = _sessions(catalog)
+    sessions = _sessions(catalog, blocks)
     recent: dict[tuple[str, int], deque[Row]] = defaultdict(lambda: deque(maxlen=_LOOK_BACK))
     parents: list[int | None] = []
     for row, session, site in zip(catalog.rows, sessions, sites, strict=True):
@@ -51,17 +55,22 @@ def _parent(catalog: Catalog, row: Row, earlier: Sequence[Row]) -> int | None:
     return best.index
 
 
-def _sessions(catalog: Catalog) -> list[str]:
+def _sessions(catalog: Catalog, blocks: Sequence[BlockHashes]) -> list[str]:
     """The recorded session, or the one whose earlier conversation this request begins with."""
     by_history: dict[tuple[ContentId, ...], str] = {}
+    by_last_block: dict[int, str] = {}
     sessions: list[str] = []
-    for row in catalog.rows:
+    for row, own in zip(catalog.rows, blocks, strict=True):
         session = row.session
         turns = _turns(catalog, row)
+        hashes = own.tolist() if session is None and not row.messages else []
         if session is None:
-            session = _continued(turns, by_history) or f"~{row.index + 1}"
+            continued = _continued(turns, by_history) if turns else _grown(hashes, by_last_block)
+            session = continued or f"~{row.index + 1}"
         if turns:
             by_history[turns] = session
+        if hashes:
+            by_last_block[hashes[-1]] = session
         sessions.append(session)
     return sessions
 
@@ -73,6 +82,10 @@ def _turns(catalog: Catalog, row: Row) -> tuple[ContentId, ...]:
         for content in row.messages
         if catalog.message(content).get("role") not in ("system", "developer")
     )
+
+
+def _grown(hashes: Sequence[int], by_last_block: dict[int, str]) -> str | None:
+    return next((by_last_block[value] for value in reversed(hashes) if value in by_last_block), None)
 
 
 def _continued(turns: tuple[ContentId, ...], by_history: dict[tuple[ContentId, ...], str]) -> str | None:

@@ -56,11 +56,11 @@ class SiteView:
 
     @functools.cached_property
     def alignments(self) -> dict[int, tuple[int, Alignment]]:
-        """Row -> (parent row, alignment with it), for rows that have a parent."""
+        """Row -> (parent row, alignment with it), for rows that have a parent and messages."""
         out = {}
         for row in self.rows:
             parent = self.parents[row.index]
-            if parent is not None:
+            if parent is not None and row.messages and self.catalog.rows[parent].messages:
                 out[row.index] = (parent, align(self.catalog, self.catalog.rows[parent], row))
         return out
 
