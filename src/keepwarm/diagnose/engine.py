@@ -125,6 +125,9 @@ def _encoding(trace: Trace, traffic: Traffic) -> EncodingInfo:
         note = "the trace brings its own blocks: nothing was rendered or tokenised here"
         return EncodingInfo(tokenizer="none", chat_template="none", exact=True, note=note)
     info = traffic.encoder.info
+    if all(row.prompt_token_ids is not None for row in traffic.catalog.rows):
+        note = "token ids as the trace records them; the template only tells which text they stand for"
+        return EncodingInfo(tokenizer="recorded ids", chat_template=info.chat_template, exact=True, note=note)
     return EncodingInfo(
         tokenizer=info.tokenizer, chat_template=info.chat_template, exact=info.exact, note=info.note
     )
