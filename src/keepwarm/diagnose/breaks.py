@@ -8,7 +8,7 @@ import numpy as np
 
 from keepwarm.cache.replay import SharedPrefix
 from keepwarm.diagnose.traffic import Traffic, common_prefix
-from keepwarm.trace.prompt import Prompt
+from keepwarm.trace.prompt import Prompt, TokenIds
 
 _CONTEXT_TOKENS = 12
 
@@ -32,7 +32,7 @@ def find_break(traffic: Traffic, index: int, shared: SharedPrefix, parent: int |
     if not candidates:
         return None
     prompt = traffic.prompt(index)
-    lengths = {i: common_prefix(prompt.ids, traffic.prompt(i).ids) for i in candidates}
+    lengths = {i: common_prefix(prompt.ids, _past_ids(traffic, i)) for i in candidates}
     baseline = max(lengths, key=lambda i: (lengths[i], i))
     token = lengths[baseline]
     if token >= len(prompt.ids):
@@ -46,6 +46,12 @@ def find_break(traffic: Traffic, index: int, shared: SharedPrefix, parent: int |
         here=text_of(prompt, token, token + _CONTEXT_TOKENS),
         there=text_of(other, token, token + _CONTEXT_TOKENS),
     )
+
+
+def _past_ids(traffic: Traffic, index: int) -> TokenIds:
+    """What the cache holds of an earlier request: its prompt, and its answer where both are known as ids."""
+    is_recorded = traffic.catalog.rows[index].prompt_token_ids is not None
+    return traffic.past_ids(index) if is_recorded else traffic.prompt(index).ids
 
 
 def text_of(prompt: Prompt, start: int, end: int) -> str:
