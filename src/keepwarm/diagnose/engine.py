@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import msgspec
 
 from keepwarm.diagnose.accounts import Accounts, take_accounts
 from keepwarm.diagnose.callsites import Site
+from keepwarm.diagnose.encoders import choose_encoder, encoding_info
 from keepwarm.diagnose.fates import add_fates
 from keepwarm.diagnose.findings import (
     CacheInfo,
     CallSite,
     Diagnosis,
-    EncodingInfo,
     Finding,
     InputInfo,
     RequestRow,
@@ -23,7 +22,6 @@ from keepwarm.diagnose.options import Options, Progress
 from keepwarm.diagnose.suspects import Proven, site_findings
 from keepwarm.diagnose.traffic import Traffic
 from keepwarm.trace.catalog import Catalog
-from keepwarm.trace.encode import PromptEncoder
 from keepwarm.trace.open import Trace, open_trace
 from keepwarm.trace.records import Request
 
@@ -53,7 +51,7 @@ def _read(trace: Trace, options: Options, progress: Progress) -> Traffic:
     progress.stage("reading", trace.size_bytes)
     requests = trace.requests(_Increments(progress))
     first = next(requests, None)
-    encoder = _encoder(trace, options, first)
+    encoder = choose_encoder(trace, options, first)
     block_size = options.block_size or _recorded_block_size(first) or _DEFAULT_BLOCK_SIZE
     traffic = Traffic(Catalog(), encoder, block_size=block_size, capacity_blocks=options.capacity_blocks)
     if first is not None:
@@ -69,24 +67,6 @@ def _recorded_block_size(first: Request | None) -> int | None:
     return first.hashed.block_size if first.hashed is not None else first.block_size
 
 
-def _encoder(trace: Trace, options: Options, first: Request | None) -> PromptEncoder:
-    from keepwarm.trace.render import builtin_renderer, load_renderer
-    from keepwarm.trace.tokens import load_tokenizer
-
-    tokenizer = load_tokenizer(options.tokenizer)
-    template = options.chat_template
-    if template is None and first is not None and first.chat_template is not None:
-        beside = Path(trace.path).parent / Path(first.chat_template).name
-        template = str(beside) if beside.is_file() else None
-    if template is not None:
-        renderer = load_renderer(template)
-    elif options.tokenizer is not None and Path(options.tokenizer).is_dir():
-        renderer = load_renderer(options.tokenizer)
-    else:
-        renderer = builtin_renderer()
-    return PromptEncoder(renderer, tokenizer)
-
-
 def _assemble(trace: Trace, accounts: Accounts, proven: Sequence[Proven]) -> Diagnosis:
     ranked = sorted(
         proven, key=lambda p: (-p.finding.recoverable_tokens, p.finding.call_site, p.finding.cause)
@@ -98,7 +78,6 @@ def _assemble(trace: Trace, accounts: Accounts, proven: Sequence[Proven]) -> Dia
             causes.setdefault(index, []).append(item.finding.cause)
     traffic = accounts.traffic
     totals = add_fates(accounts.fates)
-    encoding = _encoding(trace, traffic)
     return Diagnosis(
         input=InputInfo(
             path=str(trace.path),
@@ -110,26 +89,13 @@ def _assemble(trace: Trace, accounts: Accounts, proven: Sequence[Proven]) -> Dia
             prompt_complete=trace.prompt_complete,
         ),
         cache=CacheInfo(block_size=traffic.block_size, capacity_blocks=traffic.capacity_blocks),
-        encoding=encoding,
+        encoding=encoding_info(trace, traffic),
         tokens=totals,
         hit_rate=_rate(totals.hit, totals.prompt),
         hit_rate_if_fixed=_rate_if_fixed(totals.hit, totals.prompt, findings),
         call_sites=tuple(_call_site(accounts, site) for site in accounts.sites),
         findings=tuple(findings),
         rows=tuple(_rows(accounts, causes)),
-    )
-
-
-def _encoding(trace: Trace, traffic: Traffic) -> EncodingInfo:
-    if not trace.prompt_texts_known:
-        note = "the trace brings its own blocks: nothing was rendered or tokenised here"
-        return EncodingInfo(tokenizer="none", chat_template="none", exact=True, note=note)
-    info = traffic.encoder.info
-    if all(row.prompt_token_ids is not None for row in traffic.catalog.rows):
-        note = "token ids as the trace records them; the template only tells which text they stand for"
-        return EncodingInfo(tokenizer="recorded ids", chat_template=info.chat_template, exact=True, note=note)
-    return EncodingInfo(
-        tokenizer=info.tokenizer, chat_template=info.chat_template, exact=info.exact, note=info.note
     )
 
 
