@@ -12,11 +12,9 @@ mkdir -p "$(dirname "$out")"
 
 cat <<NEXT
 
-Report: $PWD/$out/report.html
-Next steps:
-  1. Open the report in a browser: one file, it needs no network.
-  2. Look at one request:   $keepwarm explain $traffic REQUEST
-  3. Read about a cause:    $keepwarm causes clock
-  4. Diagnose your own recording: $keepwarm diagnose YOUR-TRACE.jsonl --out out/mine
-     (docs/how-to/record.md says how to record one)
+That was the recorded traffic of examples/helpdesk, whose README says which defects it really has.
+  Report: $PWD/$out/report.html (one file, it needs no network: open it in a browser)
+  Your own traffic (docs/how-to/record.md says how to record it):
+    $keepwarm diagnose YOUR-TRACE.jsonl --out out/mine
+  In the hints above, keepwarm is $keepwarm
 NEXT
