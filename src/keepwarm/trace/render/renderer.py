@@ -46,6 +46,7 @@ class Renderer:
         self._now_s = 0.0
         self._traced = TracedEnvironment(self._strftime_now)
         self._plain = PlainEnvironment(self._strftime_now)
+        self.source = templates.get("default") or next(iter(templates.values()))
         self._compiled = {key: self._compile(key, source) for key, source in templates.items()}
         self._tools = _ToolSets()
 
@@ -99,10 +100,10 @@ class Renderer:
         """The text, and the wrapped messages and tools that it was made of."""
         chosen, wrap = self._choose(request), Wrapper(plain=not traced)
         template = chosen.traced if traced else chosen.plain
-        tools = self._tools.wrapped(request.tools, wrap)
-        context = self._context(request, tools, add_generation_prompt)
         self._now_s = now_s if now_s is not None else request.time_s or 0.0
         try:
+            tools = self._tools.wrapped(request.tools, wrap)
+            context = self._context(request, tools, add_generation_prompt)
             conversation = chosen.conversation(wrap)
             messages = conversation.messages(request)
             try:

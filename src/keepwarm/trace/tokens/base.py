@@ -57,8 +57,12 @@ class Tokenizer(ABC):
 
     def encode_parts(self, parts: Sequence[str], places: Sequence[Place]) -> list[Encoded]:
         """Parts of texts cut at ``cuts``, each with its place. Raises ``TokenizerError``."""
-        assert not self.cuts.by_place or len(places) == len(parts)
+        assert len(places) == len(parts)
         return [self.encode(part) for part in parts]
+
+    def ids_of_parts(self, parts: Sequence[str], places: Sequence[Place]) -> list[TokenIds]:
+        """The ids of ``encode_parts`` alone, for tokenizers that are faster without the starts."""
+        return [encoded.ids for encoded in self.encode_parts(parts, places)]
 
     @property
     def cuts(self) -> Cuts:

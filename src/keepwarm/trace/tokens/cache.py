@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from keepwarm.trace.prompt import TokenIds
+from keepwarm.trace.prompt import Offsets, TokenIds
 from keepwarm.trace.tokens.base import Encoded, Place, Tokenizer
 
 # Texts between added tokens are cut further after this many characters.
@@ -16,6 +16,16 @@ _OVERHEAD_BYTES = 400
 
 # A part, with its place where the tokenizer cares about it.
 Key = str | tuple[Place, str]
+
+
+class _Part:
+    """Ids of a part of a text, and where they start once somebody asked."""
+
+    __slots__ = ("char_starts", "ids")
+
+    def __init__(self, ids: TokenIds, char_starts: Offsets | None) -> None:
+        self.ids = ids
+        self.char_starts = char_starts
 
 
 class PartCache:
@@ -29,67 +39,79 @@ class PartCache:
         self._tokenizer = tokenizer
         self._cuts = tokenizer.cuts
         self._limit_bytes = max(limit_bytes // 2, 1)
-        self._young: dict[Key, Encoded] = {}
-        self._old: dict[Key, Encoded] = {}
+        self._young: dict[Key, _Part] = {}
+        self._old: dict[Key, _Part] = {}
         self._young_bytes = 0
 
     def ids(self, text: str) -> TokenIds:
         """Token ids of ``text``. Raises ``TokenizerError``."""
         if not text:
             return np.empty(0, np.int32)
-        parts, _ = self._parts(text)
-        return np.concatenate([part.ids for part in parts])
+        starts, inner = self._starts(text)
+        keys = self._keys(text, starts, inner)
+        found = [self._young.get(key) or self._older(key) for key in keys]
+        missing = list(dict.fromkeys(key for key, part in zip(keys, found, strict=True) if part is None))
+        if missing:
+            made = dict(zip(missing, self._tokenizer.ids_of_parts(*_asked(missing)), strict=True))
+            for key, ids in made.items():
+                self._keep(key, _Part(ids, None))
+            return np.concatenate(
+                [made[key] if part is None else part.ids for key, part in zip(keys, found, strict=True)]
+            )
+        return np.concatenate([part.ids for part in found if part is not None])
 
     def encode(self, text: str) -> Encoded:
         """Token ids of ``text`` and where they start. Raises ``TokenizerError``."""
         if not text:
             return Encoded(np.empty(0, np.int32), np.empty(0, np.int32))
-        parts, starts = self._parts(text)
-        counts = [len(part.ids) for part in parts]
-        shifts = np.repeat(np.array(starts, dtype=np.int32), counts)
+        starts, inner = self._starts(text)
+        keys = self._keys(text, starts, inner)
+        parts = self._with_starts(keys)
+        shifts = np.repeat(np.array(starts, dtype=np.int32), [len(part.ids) for part in parts])
         ids = np.concatenate([part.ids for part in parts])
         return Encoded(ids, np.concatenate([part.char_starts for part in parts]) + shifts)
 
-    def _parts(self, text: str) -> tuple[list[Encoded], list[int]]:
-        """The encoded parts of a text and the character at which each starts."""
-        starts, inner = self._starts(text)
-        keys: list[Key] = [text[start:end] for start, end in pairwise([*starts, len(text)])]
-        if self._cuts.by_place:
-            places = [Place.INSIDE if start in inner else Place.AFTER_TOKEN for start in starts]
-            places[0] = Place.START
-            keys = list(zip(places, keys, strict=True))  # type: ignore[arg-type]
-        found = [self._find(key) for key in keys]
-        return self._filled(keys, found), starts
+    def _with_starts(self, keys: list[Key]) -> list[Encoded]:
+        found: dict[Key, Encoded] = {}
+        missing: dict[Key, None] = {}
+        for key in keys:
+            part = self._young.get(key) or self._older(key)
+            if part is None or part.char_starts is None:
+                missing[key] = None
+            else:
+                found[key] = Encoded(part.ids, part.char_starts)
+        if missing:
+            asked = list(missing)
+            for key, encoded in zip(asked, self._tokenizer.encode_parts(*_asked(asked)), strict=True):
+                found[key] = encoded
+                self._keep(key, _Part(*encoded))
+        return [found[key] for key in keys]
 
-    def _find(self, key: Key) -> Encoded | None:
-        part = self._young.get(key)
-        if part is None:
-            part = self._old.get(key)
-            if part is not None:
-                self._keep(key, part)
+    def _older(self, key: Key) -> _Part | None:
+        """A part of the older generation; moves it to the younger."""
+        part = self._old.get(key)
+        if part is not None:
+            self._keep(key, part)
         return part
 
-    def _filled(self, keys: list[Key], found: list[Encoded | None]) -> list[Encoded]:
-        """``found`` with what is missing encoded, each distinct part once."""
-        missing = list(dict.fromkeys(key for key, part in zip(keys, found, strict=True) if part is None))
-        if missing:
-            texts = [key if isinstance(key, str) else key[1] for key in missing]
-            places = [Place.START if isinstance(key, str) else key[0] for key in missing]
-            made = dict(zip(missing, self._tokenizer.encode_parts(texts, places), strict=True))
-            for key, part in made.items():
-                self._keep(key, part)
-            return [made[key] if part is None else part for key, part in zip(keys, found, strict=True)]
-        return [part for part in found if part is not None]
-
-    def _keep(self, key: Key, part: Encoded) -> None:
+    def _keep(self, key: Key, part: _Part) -> None:
         self._young[key] = part
         chars = len(key) if isinstance(key, str) else len(key[1])
-        self._young_bytes += chars + part.ids.nbytes + part.char_starts.nbytes + _OVERHEAD_BYTES
+        starts_bytes = part.ids.nbytes if part.char_starts is not None else 0
+        self._young_bytes += chars + part.ids.nbytes + starts_bytes + _OVERHEAD_BYTES
         if self._young_bytes > self._limit_bytes:
             self._old, self._young, self._young_bytes = self._young, {}, 0
 
+    def _keys(self, text: str, starts: list[int], inner: set[int]) -> list[Key]:
+        parts = [text[start:end] for start, end in pairwise([*starts, len(text)])]
+        if not self._cuts.by_place:
+            return list[Key](parts)
+        places = [Place.INSIDE if start in inner else Place.AFTER_TOKEN for start in starts]
+        places[0] = Place.START
+        return list[Key](zip(places, parts, strict=True))
+
     def _starts(self, text: str) -> tuple[list[int], set[int]]:
-        """Where the parts of ``text`` start: after added tokens and at inner cuts (also given apart)."""
+        """Where the parts of ``text`` start: after added tokens and at inner cuts (these also apart)."""
         starts = [0]
         inner: set[int] = set()
         tokens, inside = self._cuts.tokens, self._cuts.inside
@@ -113,3 +135,9 @@ class PartCache:
             starts.append(match.end())
             inner.add(match.end())
             position = match.end() + CHUNK_CHARS
+
+
+def _asked(keys: list[Key]) -> tuple[list[str], list[Place]]:
+    """Parts and places as tokenizers want them."""
+    parts = [key if isinstance(key, str) else key[1] for key in keys]
+    return parts, [Place.START if isinstance(key, str) else key[0] for key in keys]

@@ -12,6 +12,7 @@ import tokenizers
 from tokenizers import processors
 
 from keepwarm._errors import TokenizerError
+from keepwarm.trace.prompt import TokenIds
 from keepwarm.trace.tokens.base import Cuts, Encoded, Place, Tokenizer
 from keepwarm.trace.tokens.shape import Shape, shape_of
 
@@ -39,26 +40,41 @@ class HuggingFaceTokenizer(Tokenizer):
         model.post_processor = processors.ByteLevel(trim_offsets=False)
 
     def encode(self, text: str) -> Encoded:
-        return self._encode_batch([text])[0]
+        return self._encoded([text])[0]
 
     def encode_parts(self, parts: Sequence[str], places: Sequence[Place]) -> list[Encoded]:
-        texts = list(parts)
-        left = self._shape.left_mark
-        drops = self._shape.drops_blank
+        found = self._encoded(self._prepared(parts, places))
         for i, place in enumerate(places):
-            if place is Place.AFTER_TOKEN and left:
-                texts[i] = left + texts[i]
-            elif place is Place.INSIDE and drops:
-                texts[i] = texts[i][1:]  # the normalizer puts a blank in front again
-        found = self._encode_batch(texts)
-        for i, place in enumerate(places):
-            if place is Place.AFTER_TOKEN and left:
-                found[i] = Encoded(found[i].ids[1:], np.maximum(found[i].char_starts[1:] - len(left), 0))
-            elif place is Place.INSIDE and drops and len(found[i].ids):
-                starts = found[i].char_starts + 1
+            ids, starts = found[i]
+            if place is Place.AFTER_TOKEN and self._shape.left_mark:
+                found[i] = Encoded(ids[1:], np.maximum(starts[1:] - len(self._shape.left_mark), 0))
+            elif place is Place.INSIDE and self._shape.drops_blank and len(ids):
+                starts = starts + 1
                 starts[0] = 0
-                found[i] = Encoded(found[i].ids, starts)
+                found[i] = Encoded(ids, starts)
         return found
+
+    def ids_of_parts(self, parts: Sequence[str], places: Sequence[Place]) -> list[TokenIds]:
+        encodings = self._run(self._prepared(parts, places), self.model.encode_batch_fast)
+        found = [np.array(encoding.ids, dtype=np.int32) for encoding in encodings]
+        if self._shape.left_mark:
+            return [
+                ids[1:] if place is Place.AFTER_TOKEN else ids
+                for ids, place in zip(found, places, strict=True)
+            ]
+        return found
+
+    def _prepared(self, parts: Sequence[str], places: Sequence[Place]) -> list[str]:
+        """Parts as they must be encoded to give what they give in the middle of a text."""
+        texts = list(parts)
+        left, drops = self._shape.left_mark, self._shape.drops_blank
+        if left or drops:
+            for i, place in enumerate(places):
+                if place is Place.AFTER_TOKEN:
+                    texts[i] = left + texts[i]
+                elif place is Place.INSIDE and drops:
+                    texts[i] = texts[i][1:]  # the normalizer puts a blank in front again
+        return texts
 
     @property
     def cuts(self) -> Cuts:
@@ -68,18 +84,17 @@ class HuggingFaceTokenizer(Tokenizer):
     def _shape(self) -> Shape:
         return shape_of(self.model)
 
-    def _encode_batch(self, texts: list[str]) -> list[Encoded]:
-        try:
-            found = self._run(texts)
-        except TypeError:  # what the library makes of half a surrogate pair
-            found = self._run([_SURROGATES.sub("\ufffd", text) for text in texts])
-        return [_encoded(encoding) for encoding in found]
+    def _encoded(self, texts: list[str]) -> list[Encoded]:
+        return [_encoded(encoding) for encoding in self._run(texts, self.model.encode_batch)]
 
-    def _run(self, texts: list[str]) -> Any:
+    def _run(self, texts: list[str], encode_batch: Any) -> Any:
         try:
-            return self.model.encode_batch(texts, add_special_tokens=False)
-        except TypeError:
-            raise
+            try:
+                return encode_batch(texts, add_special_tokens=False)
+            except TypeError:  # what the library makes of half a surrogate pair
+                return encode_batch(
+                    [_SURROGATES.sub("\ufffd", text) for text in texts], add_special_tokens=False
+                )
         except Exception as error:
             raise TokenizerError(
                 f"tokenizer {self.name!r} cannot encode {sum(map(len, texts))} characters: {error}; "
