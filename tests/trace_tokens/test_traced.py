@@ -154,15 +154,37 @@ def test_tojson_prints_what_json_prints(
         assert all(run.leaf is not None for run in unfolded(runs_of(found)))
 
 
-EXPRESSIONS: list[str] = [
-    "{{ c }}", "{{ c[1:] }}", "{{ c | trim }}", "{{ c.split('a') | join('+') }}", "{{ c ~ d }}",
-    "{{ c | replace('a', d) }}", "{{ c | upper }}", "{{ (c ~ d) | tojson }}", "{{ '%s-%s' % (c, d) }}",
-    "{{ '{}:{}'.format(d, c) }}", "{% if 'a' in c %}{{ d }}{% endif %}", "{{ c | indent(1) }}",
-    "{% for x in c.splitlines() %}{{ loop.index }}{{ x }}{% endfor %}", "{{ c | title }}", "{{ c | list | last }}",
-    "{{ messages | tojson }}", "{{ messages[0] }}", "{{ [c, d] | join(c) }}", "{{ c | length }}",
-    "{{ c | reverse }}", "{{ c | e }}", "{{ (c | safe) ~ d }}", "{{ c | default(d) }}", "{{ c | wordwrap(3) }}",
-    "{{ c if c < d else d }}", "{{ {c: d} | tojson }}", "{{ (c * 2)[1:5] }}", "{{ c | first }}", "{{ c | int }}",
-]  # fmt: skip
+EXPRESSIONS = [
+    "{{ c }}",
+    "{{ c[1:] }}",
+    "{{ c | trim }}",
+    "{{ c.split('a') | join('+') }}",
+    "{{ c ~ d }}",
+    "{{ c | replace('a', d) }}",
+    "{{ c | upper }}",
+    "{{ (c ~ d) | tojson }}",
+    "{{ '%s-%s' % (c, d) }}",
+    "{{ '{}:{}'.format(d, c) }}",
+    "{% if 'a' in c %}{{ d }}{% endif %}",
+    "{{ c | indent(1) }}",
+    "{% for x in c.splitlines() %}{{ loop.index }}{{ x }}{% endfor %}",
+    "{{ c | title }}",
+    "{{ c | list | last }}",
+    "{{ messages | tojson }}",
+    "{{ messages[0] }}",
+    "{{ [c, d] | join(c) }}",
+    "{{ c | length }}",
+    "{{ c | reverse }}",
+    "{{ c | e }}",
+    "{{ (c | safe) ~ d }}",
+    "{{ c | default(d) }}",
+    "{{ c | wordwrap(3) }}",
+    "{{ c if c < d else d }}",
+    "{{ {c: d} | tojson }}",
+    "{{ (c * 2)[1:5] }}",
+    "{{ c | first }}",
+    "{{ c | int }}",
+]
 
 
 @given(st.lists(st.sampled_from(EXPRESSIONS), min_size=1, max_size=5), TEXT, TEXT)
