@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 from typing import Any
 
 import jinja2
@@ -37,16 +36,29 @@ def oracle(renderer: Renderer, source: str, request: Request, monkeypatch: pytes
     return str(texts[0])
 
 
+def refusal(renderer: Renderer, request: Request) -> str:
+    """Why the request cannot be rendered; nothing if it can."""
+    try:
+        renderer.text(request)
+    except TemplateError as error:
+        return str(error)
+    return ""
+
+
 def test_text_is_the_oracles_and_spans_hold(
     renderer: Renderer, traffic: list[Request], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rendered_some = 0
     for request in traffic:
+        ours = refusal(renderer, request)  # and lets it find out how the template takes arguments
         try:
             expected = oracle(renderer, renderer.source, request, monkeypatch)
-        except jinja2.TemplateError as refusal:
-            with pytest.raises(TemplateError, match=re.escape(str(refusal))):
-                renderer.render(request)
+        except jinja2.TemplateError as error:
+            theirs = str(error)
+        else:
+            theirs = ""
+        assert theirs in ours if theirs else not ours
+        if theirs:
             continue
         rendered_some += 1
         rendered = renderer.render(request)

@@ -70,7 +70,11 @@ class Renderer:
         return self._print(request, add_generation_prompt, now_s, traced=False)[0]
 
     def conversation(self, request: Request) -> list[Any]:
-        """The plain messages that the template is given for ``request``. Raises ``TemplateError``."""
+        """The plain messages that the template is given for ``request``, as far as is known now.
+
+        A template that wants tool-call arguments as text is found out by rendering some.
+        Raises ``TemplateError``.
+        """
         chosen = self._choose(request)
         return chosen.conversation(Wrapper(plain=True)).messages(request)
 
