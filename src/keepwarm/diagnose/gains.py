@@ -62,7 +62,10 @@ class Simulator:
             fix.reset()
         grows = [candidate.grow for candidate in picked if candidate.grow is not None]
         changed = {}
+        touched = frozenset[int]().union(*(fix.rows for fix in fixes), *(grow.rows for grow in grows))
         for row in self._view.rows:
+            if row.index not in touched and not grows:
+                continue
             request = self._view.catalog.request(row)
             fixed = apply_fixes(fixes, row, request)
             if fixed is not request:

@@ -45,6 +45,10 @@ def trace_lineage(catalog: Catalog, sites: Sequence[int], blocks: Sequence[Block
 def _parent(catalog: Catalog, row: Row, earlier: Sequence[Row]) -> int | None:
     if not earlier:
         return None
+    newest = earlier[-1]
+    longest = max(len(candidate.messages) for candidate in earlier)
+    if len(newest.messages) == longest and row.messages[:longest] == newest.messages:
+        return newest.index  # the usual case: the session just grows
     mine = Counter(catalog.message_key(content) for content in row.messages)
     best, best_shared = earlier[-1], -1
     for candidate in earlier:

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import msgspec
-
 from keepwarm.diagnose.words import Gap, diff, split_words
 
 _CONTEXT_CHARS = 80
@@ -28,56 +26,50 @@ class Range(NamedTuple):
     end: int
 
 
-class Slot(msgspec.Struct, frozen=True, kw_only=True):
-    """A varying stretch: one range per text, and stable text around it."""
+class Skeleton:
+    """The stable text that several texts share, with the holes in which they differ."""
 
-    number: int
-    before: str
-    after: str
-    ranges: tuple[Range, ...]  # parallel to the texts
+    def __init__(self, base: str, holes: Sequence[Range]) -> None:
+        self.base = base
+        self.holes = tuple(holes)
 
-    def values(self, texts: Sequence[str]) -> list[str]:
-        """What stands in the slot in each text."""
-        return [text[r.start : r.end] for text, r in zip(texts, self.ranges, strict=True)]
+    def ranges(self, text: str) -> tuple[Range, ...]:
+        """What stands in each hole in ``text``, as its own character ranges."""
+        gaps = diff(self.base, text)
+        return tuple(_mapped(hole, gaps) for hole in self.holes)
+
+    def before(self, n: int) -> str:
+        """Stable text in front of hole ``n``."""
+        previous_end = self.holes[n - 1].end if n else 0
+        start = self.holes[n].start
+        return self.base[max(previous_end, start - _CONTEXT_CHARS) : start]
+
+    def after(self, n: int) -> str:
+        """Stable text behind hole ``n``."""
+        next_start = self.holes[n + 1].start if n + 1 < len(self.holes) else len(self.base)
+        end = self.holes[n].end
+        return self.base[end : min(next_start, end + _CONTEXT_CHARS)]
 
 
-def find_slots(texts: Sequence[str]) -> tuple[Slot, ...]:
-    """Slots of distinct ``texts`` in order; empty when they do not share a stable text."""
+def learn_skeleton(texts: Sequence[str]) -> Skeleton | None:
+    """The skeleton of distinct ``texts``, ``None`` when they do not share a stable text."""
     if len(texts) < 2:
-        return ()
+        return None
     base = texts[0]
-    sample = _sample(len(texts))
-    gaps = {i: diff(base, texts[i]) for i in sample}
-    holes = _union([Range(gap.a_start, gap.a_end) for i in sample for gap in gaps[i]])
-    holes = _bridge(base, holes)
+    gaps = [gap for text in texts[1:] for gap in diff(base, text)]
+    holes = _bridge(base, _union([Range(gap.a_start, gap.a_end) for gap in gaps]))
     stable_chars = len(base) - sum(hole.end - hole.start for hole in holes)
     if stable_chars < max(_MIN_STABLE_CHARS, _MIN_STABLE_SHARE * len(base)):
-        return ()
-    ranges = []
-    for i, text in enumerate(texts):
-        own = gaps[i] if i in gaps else diff(base, text)
-        ranges.append([_mapped(hole, own) for hole in holes] if i else holes)
-    return tuple(_slot(n, base, holes, ranges) for n in range(len(holes)))
+        return None
+    return Skeleton(base, holes)
 
 
-def _slot(n: int, base: str, holes: Sequence[Range], ranges: Sequence[Sequence[Range]]) -> Slot:
-    previous_end = holes[n - 1].end if n else 0
-    next_start = holes[n + 1].start if n + 1 < len(holes) else len(base)
-    hole = holes[n]
-    return Slot(
-        number=n,
-        before=base[max(previous_end, hole.start - _CONTEXT_CHARS) : hole.start],
-        after=base[hole.end : min(next_start, hole.end + _CONTEXT_CHARS)],
-        ranges=tuple(own[n] for own in ranges),
-    )
-
-
-def _sample(count: int) -> list[int]:
-    """A bounded choice of texts to compare with the first: all, or evenly spaced ones."""
+def pick_variants(count: int) -> list[int]:
+    """Which of ``count`` distinct texts decide where the holes are: all, or evenly spaced ones."""
     if count <= _VARIANTS_COMPARED:
-        return list(range(1, count))
-    step = (count - 1) / _VARIANTS_COMPARED
-    return sorted({1 + int(i * step) for i in range(_VARIANTS_COMPARED)})
+        return list(range(count))
+    step = count / _VARIANTS_COMPARED
+    return sorted({int(i * step) for i in range(_VARIANTS_COMPARED)})
 
 
 def _union(ranges: list[Range]) -> list[Range]:

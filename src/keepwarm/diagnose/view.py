@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import itertools
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
@@ -15,26 +17,68 @@ from keepwarm.diagnose.fixes import Place, text_at
 from keepwarm.diagnose.measured import Measured
 from keepwarm.diagnose.sessions import Lineage
 from keepwarm.diagnose.slot_types import Seen, SlotType, classify
-from keepwarm.diagnose.slots import Range, Slot, find_slots
+from keepwarm.diagnose.slots import Range, Skeleton, learn_skeleton, pick_variants
 from keepwarm.diagnose.tool_lists import ToolChanges, tool_changes
 from keepwarm.diagnose.traffic import Traffic
-from keepwarm.trace.catalog import Catalog, Row
+from keepwarm.trace.catalog import Catalog, ContentId, Row
 
 _LEADING_MESSAGES = 4
 _MAX_PARTS = 8
 _CONTEXT_CHARS = 24
+_VALUES_KEPT = 2_000
+_VALUE_CHARS = 20_000
 
 
 class TypedSlot(msgspec.Struct, frozen=True, kw_only=True):
-    """A slot of a stable text with its type; ``ranges`` and ``values`` by row."""
+    """A slot of a stable text with its type, and stable text around it.
+
+    ``ranges`` by row. ``values`` are those of the first rows only, and cut where they are very
+    long; ``varying`` are the rows whose value is not that of the row before.
+    """
 
     place: Place
-    slot: Slot
+    before: str
+    after: str
     type: SlotType
     confidence: float
     ranges: Mapping[int, Range]
+    first_value: str
     values: Mapping[int, str]
-    stable_line: str
+    varying: tuple[int, ...]
+
+
+class SlotValues:
+    """Gathers the values of one slot, in memory that does not grow with their length."""
+
+    def __init__(self) -> None:
+        self.ranges: dict[int, Range] = {}
+        self.first_value = ""
+        self._seen: dict[int, Seen] = {}
+        self._digests: dict[int, int] = {}
+
+    def add(self, index: int, text: str, found: Range, session: str, time_s: float | None) -> None:
+        """Note the value of one row. Mutates."""
+        value = text[found.start : found.end]
+        if not self.ranges:
+            self.first_value = value
+        self.ranges[index] = found
+        self._digests[index] = zlib.crc32(value.encode("utf-8", "surrogatepass"))
+        if len(self._seen) < _VALUES_KEPT:
+            context = text[max(0, found.start - _CONTEXT_CHARS) : found.end + _CONTEXT_CHARS]
+            self._seen[index] = Seen(value[:_VALUE_CHARS], context[:_VALUE_CHARS], session, time_s)
+
+    def seen(self) -> list[Seen]:
+        """The values kept, in request order."""
+        return [self._seen[index] for index in sorted(self._seen)]
+
+    def values(self) -> dict[int, str]:
+        """The values kept, by row in request order."""
+        return {index: self._seen[index].value for index in sorted(self._seen)}
+
+    def varying(self) -> tuple[int, ...]:
+        """Rows whose value is not that of the row before."""
+        order = sorted(self._digests)
+        return tuple(b for a, b in itertools.pairwise(order) if self._digests[a] != self._digests[b])
 
 
 class SiteView:
@@ -105,43 +149,53 @@ class SiteView:
         return sorted(places, key=lambda place: (place.message, -1 if place.part is None else place.part))
 
     def _slots_at(self, place: Place) -> list[TypedSlot]:
-        by_text: dict[str, list[int]] = defaultdict(list)
+        """Slots of one place. Texts are read one at a time: a trace may have as many as requests."""
+        rows_of: dict[tuple[ContentId, ...], list[int]] = defaultdict(list)
         for row in self.rows:
-            text = self._text(row, place)
-            if text:
-                by_text[text].append(row.index)
-        texts = list(by_text)
-        return [self._typed(place, slot, texts, by_text) for slot in find_slots(texts)]
+            key = self._content(row, place)
+            if key is not None:
+                rows_of[key].append(row.index)
+        contents = list(rows_of)
+        picked = (self._text(rows_of[contents[i]][0], place) for i in pick_variants(len(contents)))
+        skeleton = learn_skeleton(list(dict.fromkeys(text for text in picked if text)))
+        if skeleton is None or not skeleton.holes:
+            return []
+        found = [SlotValues() for _ in skeleton.holes]
+        for key in contents:
+            text = self._text(rows_of[key][0], place)
+            if not text:
+                continue
+            for values, own in zip(found, skeleton.ranges(text), strict=True):
+                for index in rows_of[key]:
+                    row = self.catalog.rows[index]
+                    values.add(index, text, own, self.sessions[index], row.time_s)
+        return [self._typed(place, skeleton, n, values) for n, values in enumerate(found)]
 
-    def _text(self, row: Row, place: Place) -> str | None:
+    def _content(self, row: Row, place: Place) -> tuple[ContentId, ...] | None:
+        """What identifies the text at ``place``: the stored message, or the stored prompt."""
+        if place.message < 0:
+            return None if row.prompt_text is None else (row.prompt_text,)
+        return (row.messages[place.message],) if place.message < len(row.messages) else None
+
+    def _text(self, index: int, place: Place) -> str | None:
+        row = self.catalog.rows[index]
         if place.message < 0:
             return None if row.prompt_text is None else str(self.catalog.store.get(row.prompt_text))
-        if place.message >= len(row.messages):
-            return None
         message = self.catalog.message(row.messages[place.message])
         if message.get("role") in ("assistant", "tool"):
             return None  # answers and tool results vary by nature
         return text_at(message, place.part)
 
-    def _typed(
-        self, place: Place, slot: Slot, texts: Sequence[str], by_text: Mapping[str, Sequence[int]]
-    ) -> TypedSlot:
-        ranges: dict[int, Range] = {}
-        seen: dict[int, Seen] = {}
-        for text, found in zip(texts, slot.ranges, strict=True):
-            value = text[found.start : found.end]
-            context = text[max(0, found.start - _CONTEXT_CHARS) : found.end + _CONTEXT_CHARS]
-            for index in by_text[text]:
-                ranges[index] = found
-                seen[index] = Seen(value, context, self.sessions[index], self.catalog.rows[index].time_s)
-        order = sorted(seen)
-        slot_type, confidence = classify([seen[i] for i in order])
+    def _typed(self, place: Place, skeleton: Skeleton, n: int, values: SlotValues) -> TypedSlot:
+        slot_type, confidence = classify(values.seen())
         return TypedSlot(
             place=place,
-            slot=slot,
+            before=skeleton.before(n),
+            after=skeleton.after(n),
             type=slot_type,
             confidence=confidence,
-            ranges={i: ranges[i] for i in order},
-            values={i: seen[i].value for i in order},
-            stable_line=slot.before.rpartition("\n")[2],
+            ranges=values.ranges,
+            first_value=values.first_value,
+            values=values.values(),
+            varying=values.varying(),
         )

@@ -9,6 +9,7 @@ from keepwarm.diagnose.findings import Evidence
 from keepwarm.diagnose.fixes import CutSlot, Fix, Place, ReplaceContent, ReplaceTools
 from keepwarm.diagnose.rules.base import Candidate
 from keepwarm.diagnose.slot_types import Seen, SlotType, classify
+from keepwarm.diagnose.slots import learn_skeleton, pick_variants
 from keepwarm.diagnose.tool_lists import ToolText
 from keepwarm.diagnose.view import SiteView, TypedSlot
 from keepwarm.trace.catalog import ContentId
@@ -74,29 +75,29 @@ def _content_path(change: Change) -> str:
 
 
 def _slot_candidate(view: SiteView, place: Place, slots: Sequence[TypedSlot], constant: bool) -> Candidate:
-    rows = _varying_rows(slots)
+    rows = tuple(sorted({index for slot in slots for index in slot.varying}))
     fixes = tuple(
         CutSlot(
             place,
             slot.ranges,
-            constant=next(iter(slot.values.values())) if constant else None,
+            constant=slot.first_value if constant else None,
             rows=slot.ranges,
         )
         for slot in slots
     )
     shown = slots[0]
-    sample = rows[0] if rows else next(iter(shown.values))
-    before = [i for i in shown.values if i < sample and shown.values[i] != shown.values[sample]]
+    sample = next((index for index in rows if index in shown.values), next(iter(shown.values)))
+    earlier = [i for i in shown.values if i < sample and shown.values[i] != shown.values[sample]]
     return Candidate(
         path=place.path(),
         rows=rows,
         confidence=min(slot.confidence for slot in slots),
         evidence=Evidence(
             request=view.catalog.rows[sample].id,
-            compared_with=view.catalog.rows[before[-1]].id if before else None,
-            before=shown.slot.before,
+            compared_with=view.catalog.rows[earlier[-1]].id if earlier else None,
+            before=shown.before,
             values=tuple(dict.fromkeys(shown.values.values()))[:_VALUES_SHOWN],
-            after=shown.slot.after,
+            after=shown.after,
             note="" if len(slots) == 1 else f"{len(slots)} slots of this kind in the same text",
         ),
         order=place.message + shown.ranges[sample].start / 10_000_000,
@@ -104,18 +105,6 @@ def _slot_candidate(view: SiteView, place: Place, slots: Sequence[TypedSlot], co
         fixes=fixes,
         anchor=(sample, place.path(), shown.ranges[sample].start),
     )
-
-
-def _varying_rows(slots: Sequence[TypedSlot]) -> tuple[int, ...]:
-    """Rows whose value was not there before."""
-    rows: set[int] = set()
-    for slot in slots:
-        previous: str | None = None
-        for index, value in slot.values.items():
-            if previous is not None and value != previous:
-                rows.add(index)
-            previous = value
-    return tuple(sorted(rows))
 
 
 def _tool_text_candidates(view: SiteView, slot_type: SlotType) -> Iterator[Candidate]:
@@ -132,13 +121,11 @@ def _tool_text_candidates(view: SiteView, slot_type: SlotType) -> Iterator[Candi
 
 def _leaf_slot(view: SiteView, text: ToolText) -> tuple[SlotType, float] | None:
     """The type of the first slot inside a leaf that is mostly stable text."""
-    from keepwarm.diagnose.slots import find_slots
-
     texts = list(dict.fromkeys(text.values.values()))
-    slots = find_slots(texts)
-    if not slots:
+    skeleton = learn_skeleton([texts[i] for i in pick_variants(len(texts))])
+    if skeleton is None or not skeleton.holes:
         return None
-    ranges = dict(zip(texts, slots[0].ranges, strict=True))
+    ranges = {variant: skeleton.ranges(variant)[0] for variant in texts}
     seen = []
     for index, value in sorted(text.values.items()):
         found = ranges[value]
