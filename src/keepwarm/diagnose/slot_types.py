@@ -54,6 +54,7 @@ _MONTH_DAY = re.compile(r"\b([^\W\d]{3,10})\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?\s+(
 _SLASH_DATE = re.compile(r"\b(\d{1,2})[/.](\d{1,2})[/.](\d{2,4})\b")
 _WEEKDAYS = frozenset(("mon", "tue", "wed", "thu", "fri", "sat", "sun"))
 _ID_WORD = re.compile(r"^[\w.:/+=#-]+$")
+_CUT_OFF = tuple((begin, end) for begin in ("", "{", "[", '{"', '["') for end in ("", "}", "]", '"}', '"]'))
 _DAY_S = 86_400
 _QUARTER_S = 900
 _MOSTLY = 0.85
@@ -67,7 +68,7 @@ def classify(seen: Sequence[Seen]) -> tuple[SlotType, float]:
     distinct = list(dict.fromkeys(values))
     if all(not value.strip() for value in distinct):
         return SlotType.WHITESPACE, 0.95
-    structural = _same_things(distinct)
+    structural = same_things(distinct)
     if structural is not None:
         return structural
     clock = share_of_times(seen)
@@ -155,7 +156,7 @@ _TIME_FORMS: tuple[tuple[re.Pattern[str], Any], ...] = (
 )
 
 
-def _same_things(distinct: Sequence[str]) -> tuple[SlotType, float] | None:
+def same_things(distinct: Sequence[str]) -> tuple[SlotType, float] | None:
     """Equal JSON, or the same lines or words, in another order."""
     if len(distinct) < 2 or any(len(value) < 3 for value in distinct):
         return None
@@ -184,15 +185,15 @@ def _bare_words(text: str) -> list[str]:
 def json_shape(text: str) -> str | None:
     """A form equal for equal JSON whatever its key order and spacing; ``None`` if it is no JSON.
 
-    A slot may cut through an object: members without their braces are taken as one.
+    A slot may cut through an object or a list: what texts have in common at its ends is given back.
     """
     stripped = text.strip().rstrip(",")
-    for candidate in (stripped, "{" + stripped + "}", "[" + stripped + "]", "{" + stripped):
+    for begin, end in _CUT_OFF:
         try:
-            value = json.loads(candidate)
+            value = json.loads(begin + stripped + end)
         except (ValueError, RecursionError):
             continue
-        if isinstance(value, dict | list):
+        if isinstance(value, dict) or (isinstance(value, list) and len(value) > 1):
             return json.dumps(value, sort_keys=True, ensure_ascii=False)
     return None
 

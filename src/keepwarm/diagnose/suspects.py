@@ -32,16 +32,23 @@ class _Suspect(msgspec.Struct, frozen=True):
 
 
 def site_findings(accounts: Accounts, site: Site) -> Iterator[Proven]:
-    """Findings of one call site that give back more than a sliver of its prompt tokens."""
+    """Findings of one call site that give back more than a sliver of its prompt tokens.
+
+    Less than a block per request concerned is no repair: the text just falls on blocks more luckily.
+    """
     view = SiteView(accounts.traffic, site, accounts.lineage, accounts.measured)
     suspects = sorted(_suspects(view), key=lambda suspect: suspect.candidate.order)
     if not suspects:
         return
     gains = shared_gains(view, [suspect.candidate for suspect in suspects])
     gains = _within(gains, accounts.lost_tokens(site.rows))
-    prompt_tokens = sum(accounts.measured.prompt[i] for i in site.rows)
-    floor = max(_WORTH_BLOCKS * accounts.measured.block_size, _WORTH_SHARE * prompt_tokens)
-    worth = [gain.recoverable_tokens - gain.added_tokens >= floor for gain in gains]
+    block_size = accounts.measured.block_size
+    share = _WORTH_SHARE * sum(accounts.measured.prompt[i] for i in site.rows)
+    worth = [
+        gain.recoverable_tokens - gain.added_tokens
+        >= max(share, max(_WORTH_BLOCKS, len(suspect.candidate.rows)) * block_size)
+        for suspect, gain in zip(suspects, gains, strict=True)
+    ]
     for suspect, gain, is_worth in zip(suspects, gains, worth, strict=True):
         if is_worth or (suspect.candidate.keep_without_gain and not any(worth)):
             yield Proven(_finding(view, suspect, gain), suspect.candidate.rows)
