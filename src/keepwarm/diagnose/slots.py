@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from keepwarm.diagnose.slot_types import SlotType, same_things
 from keepwarm.diagnose.words import Gap, diff, split_words
 
 _CONTEXT_CHARS = 80
@@ -17,6 +18,8 @@ _VARIANTS_COMPARED = 40
 _MIN_STABLE_CHARS = 40
 _MIN_STABLE_SHARE = 0.15
 _MIN_BRIDGE_WORDS = 2
+_MOST_ITEMS = 64
+_SEPARATOR_CHARS = 8  # by which orders of one list may differ in length
 
 
 class Range(NamedTuple):
@@ -56,8 +59,9 @@ def learn_skeleton(texts: Sequence[str]) -> Skeleton | None:
     if len(texts) < 2:
         return None
     base = texts[0]
-    gaps = [gap for text in texts[1:] for gap in diff(base, text)]
-    holes = _bridge(base, _union([Range(gap.a_start, gap.a_end) for gap in gaps]))
+    gaps = [diff(base, text) for text in texts[1:]]
+    holes = _bridge(base, _union([Range(gap.a_start, gap.a_end) for own in gaps for gap in own]))
+    holes = _joined_lists(texts, holes, [[], *gaps])
     stable_chars = len(base) - sum(hole.end - hole.start for hole in holes)
     if stable_chars < max(_MIN_STABLE_CHARS, _MIN_STABLE_SHARE * len(base)):
         return None
@@ -95,6 +99,46 @@ def _bridge(base: str, holes: list[Range]) -> list[Range]:
                 continue
         joined.append(hole)
     return joined
+
+
+def _joined_lists(texts: Sequence[str], holes: Sequence[Range], gaps: Sequence[Sequence[Gap]]) -> list[Range]:
+    """Join runs of holes that together hold the same things in another order in each text.
+
+    A list on one line is laid over another order of it item by item; no hole alone shows that.
+    """
+    joined: list[Range] = []
+    first = 0
+    while first < len(holes):
+        last = _last_within_list(texts[0], holes, first)
+        while last > first and not _same_in_all(texts, Range(holes[first].start, holes[last].end), gaps):
+            last -= 1
+        joined.append(Range(holes[first].start, holes[last].end))
+        first = last + 1
+    return joined
+
+
+def _last_within_list(base: str, holes: Sequence[Range], first: int) -> int:
+    """The last hole that may belong to the list which ``first`` begins: a blank line ends a list."""
+    last = first
+    while (
+        last + 1 < min(len(holes), first + _MOST_ITEMS)
+        and "\n\n" not in base[holes[last].end : holes[last + 1].start]
+    ):
+        last += 1
+    return last
+
+
+def _same_in_all(texts: Sequence[str], hole: Range, gaps: Sequence[Sequence[Gap]]) -> bool:
+    for count in (2, len(texts)):  # most runs fail on the first two texts, many on their lengths
+        ranges = [_mapped(hole, own) for own in gaps[:count]]
+        lengths = [end - start for start, end in ranges]
+        if max(lengths) - min(lengths) > _SEPARATOR_CHARS:
+            return False
+        values = [text[start:end] for text, (start, end) in zip(texts[:count], ranges, strict=True)]
+        found = same_things(list(dict.fromkeys(values)))
+        if found is None or found[0] is SlotType.WHITESPACE:
+            return False
+    return True
 
 
 def _mapped(hole: Range, gaps: Sequence[Gap]) -> Range:
