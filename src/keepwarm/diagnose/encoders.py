@@ -8,11 +8,9 @@ from keepwarm._errors import TemplateError
 from keepwarm.diagnose.findings import EncodingInfo
 from keepwarm.diagnose.options import Options
 from keepwarm.diagnose.traffic import Traffic
-from keepwarm.trace.encode import PromptEncoder
+from keepwarm.trace.encode import PromptEncoder, open_encoder
 from keepwarm.trace.open import Trace
 from keepwarm.trace.records import Request
-from keepwarm.trace.render import Renderer, builtin_renderer, load_renderer
-from keepwarm.trace.tokens import Tokenizer, load_tokenizer
 
 
 def choose_encoder(trace: Trace, options: Options, first: Request | None) -> PromptEncoder:
@@ -21,28 +19,25 @@ def choose_encoder(trace: Trace, options: Options, first: Request | None) -> Pro
     Raises:
         InputError: one of them cannot be loaded.
     """
-    tokenizer = load_tokenizer(options.tokenizer)
-    return PromptEncoder(_renderer(trace, options, first, tokenizer), tokenizer)
+    return open_encoder(options.tokenizer, _template(trace, options, first))
 
 
-def _renderer(trace: Trace, options: Options, first: Request | None, tokenizer: Tokenizer) -> Renderer:
+def _template(trace: Trace, options: Options, first: Request | None) -> Path | None:
     if options.chat_template is not None:
         if not Path(options.chat_template).exists():
             raise TemplateError(
                 f"no chat template at {options.chat_template!r}; pass a .jinja file or a tokenizer folder"
             )
-        return load_renderer(Path(options.chat_template), special_tokens=tokenizer.special_tokens)
-    if first is not None and first.chat_template is not None:
-        beside = Path(trace.path).parent / Path(first.chat_template).name
-        if not beside.is_file():
-            raise TemplateError(
-                f"{str(trace.path)!r} line {first.line} asks for the chat template {first.chat_template!r}, "
-                "which is not beside the trace; put it there or pass one with --chat-template"
-            )
-        return load_renderer(beside, special_tokens=tokenizer.special_tokens)
-    if options.tokenizer is None or options.tokenizer.startswith(("http://", "https://")):
-        return builtin_renderer()
-    return load_renderer(options.tokenizer)
+        return Path(options.chat_template)
+    if first is None or first.chat_template is None:
+        return None
+    beside = Path(trace.path).parent / Path(first.chat_template).name
+    if not beside.is_file():
+        raise TemplateError(
+            f"{str(trace.path)!r} line {first.line} asks for the chat template {first.chat_template!r}, "
+            "which is not beside the trace; put it there or pass one with --chat-template"
+        )
+    return beside
 
 
 def encoding_info(trace: Trace, traffic: Traffic) -> EncodingInfo:
