@@ -149,7 +149,7 @@ def _text(catalog: Catalog, row: Row, edit: Edit, path: str, old: str, new: str)
         kind, slot_type, confidence = ChangeKind.KEY_ORDER, SlotType.KEY_ORDER, 0.95
     elif moved := _moved_text(catalog, row, edit, old, new, gaps):
         kind, confidence = ChangeKind.MOVED, 0.9
-    elif (found := _typed(row, old, new, gaps)) is not None:
+    elif (found := _typed(catalog.rows[edit.parent], row, old, new, gaps)) is not None:
         kind, slot_type, confidence = ChangeKind.VALUE, found, 0.85
         if found is SlotType.WHITESPACE:
             kind = ChangeKind.WHITESPACE
@@ -181,12 +181,12 @@ def _moved_text(catalog: Catalog, row: Row, edit: Edit, old: str, new: str, gaps
     return ""
 
 
-def _typed(row: Row, old: str, new: str, gaps: list[Gap]) -> SlotType | None:
+def _typed(parent: Row, row: Row, old: str, new: str, gaps: list[Gap]) -> SlotType | None:
     """One type that all gaps of a changed message share: a clock, a counter, an id, ..."""
     types = set()
     for gap in gaps:
         pair = [
-            _seen(row, old, gap.a_start, gap.a_end),
+            _seen(parent, old, gap.a_start, gap.a_end),
             _seen(row, new, gap.b_start, gap.b_end),
         ]
         found, confidence = classify(pair)

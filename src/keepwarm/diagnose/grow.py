@@ -50,8 +50,8 @@ class GrowPrompt:
         if grown is None:
             grown = past
         if len(past) > len(before.ids):  # the answer is known as tokens: it is kept as it was sampled
-            end_after = content_end(after, count + 1)
-            return ids if end_after is None else np.concatenate([grown, ids[end_after:]])
+            # Encoded again it has about as many tokens; where they end in recorded ids no text tells.
+            return np.concatenate([grown, ids[len(past) :]])
         end_before, end_after = content_end(before, count), content_end(after, count)
         if end_before is None or end_after is None:
             return ids

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from keepwarm.cache.replay import SharedPrefix
 from keepwarm.diagnose.traffic import Traffic
 from keepwarm.trace.catalog import Row
 
-_NOISE_SHARE = 0.3
+_NOISE_SHARE = 0.15
 _NOISE_BLOCKS = 2
 _TTL_MIN_S = 60.0
 _TTL_UNSEEN_MIN_S = 240.0
 _EXPLAINS = 0.35
 _HOLDS = 0.8
-_TTL_CANDIDATES = 64
+_TTL_CANDIDATES = 256
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,19 +46,22 @@ def measure(traffic: Traffic, ttl_s: float | None = None) -> Measured:
     bounded = traffic.replay()
     unbounded = bounded if traffic.capacity_blocks is None else traffic.replay(unbounded=True)
     hit = tuple(row.hit_tokens for row in bounded)
-    shortfall = tuple(
+    shortfall = [
         _shortfall(row, tokens, encoded.prompt_tokens, traffic.block_size)
         for row, tokens, encoded in zip(traffic.catalog.rows, hit, traffic.encoded, strict=True)
-    )
+    ]
     fitted = _time_to_live(traffic, hit, shortfall, ttl_s) if any(shortfall) else None
+    late = {} if fitted is None else fitted[1]
+    for index, missing in late.items():
+        shortfall[index] = missing
     prompt = tuple(encoded.prompt_tokens for encoded in traffic.encoded)
     return Measured(
         prompt=prompt,
         hit=hit,
         hit_unbounded=tuple(row.hit_tokens for row in unbounded),
-        shortfall=shortfall,
+        shortfall=tuple(shortfall),
         shared=tuple(traffic.shared_prefixes()),
-        expired=frozenset() if fitted is None else fitted[1],
+        expired=frozenset(late),
         ttl_s=None if fitted is None else fitted[0],
         block_size=traffic.block_size,
         total_prompt=sum(prompt),
@@ -78,78 +83,106 @@ def _shortfall(row: Row, hit: int, prompt_tokens: int, block_size: int) -> int:
     if recorded is None:
         return 0
     missing = hit - recorded
-    return missing if missing > max(_NOISE_BLOCKS * block_size, _NOISE_SHARE * hit) else 0
+    return missing if missing > _noise(hit, prompt_tokens, block_size) else 0
+
+
+def _noise(hit: int, prompt_tokens: int, block_size: int) -> float:
+    """What a hit may differ by because the server counts in other tokens than we do.
+
+    The two counts of a prompt are used to convert. If the other tokenizer is twice as dense in the
+    part that missed as in the part that hit, the converted hit is off by the second term.
+    """
+    missed = prompt_tokens - hit
+    uneven = missed / max(1, hit + 2 * missed)
+    return max(_NOISE_BLOCKS * block_size, (_NOISE_SHARE + uneven) * hit)
+
+
+class _Timed(NamedTuple):
+    """A row with recorded hits: its tokens, and how long its blocks were unused, at most, up to each."""
+
+    row_index: int
+    hit: int
+    recorded: int
+    noise: float
+    longest_s: npt.NDArray[np.float64]
+
+    def expected(self, limit_s: float, block_size: int) -> int:
+        """The hit if blocks unused for longer than ``limit_s`` are gone."""
+        alive = int(np.searchsorted(self.longest_s, limit_s, side="right"))
+        return min(self.hit, alive * block_size)
+
+    def error(self, expected: int) -> float:
+        """How far the record is from ``expected``, beyond what counting in other tokens explains."""
+        return max(0.0, abs(expected - min(self.recorded, self.hit)) - self.noise / 2)
 
 
 def _time_to_live(
     traffic: Traffic, hit: Sequence[int], shortfall: Sequence[int], known_s: float | None
-) -> tuple[float, frozenset[int]] | None:
-    """The time to live that explains the recorded hits, and the rows it explains.
+) -> tuple[float, dict[int, int]] | None:
+    """The time to live that explains the recorded hits, and the rows it explains with their shortfall.
 
     A block is taken as gone when its last use lies further back than the time to live. The best
-    value among the observed gaps has to leave little of the shortfall unexplained, and prefixes
+    value among the observed gaps has to leave little of what is missing unexplained, and prefixes
     used within it have to hit.
     """
-    gaps = _gaps(traffic)
-    rows = [
-        i for i, row in enumerate(traffic.catalog.rows) if row.usage.cached_tokens is not None and i in gaps
-    ]
-    if not rows:
+    timed = _timed(traffic, hit)
+    missing = sum(row.error(row.hit) for row in timed)
+    candidates = [known_s] if known_s is not None else _candidates(timed)
+    if not timed or not candidates:
         return None
-    recorded = {i: recorded_hit(traffic.catalog.rows[i], traffic.encoded[i].prompt_tokens) or 0 for i in rows}
-    unexplained = sum(shortfall[i] for i in rows)
-    candidates = [known_s] if known_s is not None else _candidates(gaps, rows)
-    best_s, best_error = None, float("inf")
-    for limit_s in candidates:
-        error = sum(_error(gaps[i], limit_s, hit[i], recorded[i], traffic.block_size) for i in rows)
-        if error < best_error:
-            best_s, best_error = limit_s, error
-    if best_s is None or (known_s is None and best_error > _EXPLAINS * unexplained):
+    block_size = traffic.block_size
+    errors = [sum(row.error(row.expected(limit_s, block_size)) for row in timed) for limit_s in candidates]
+    best = min(range(len(candidates)), key=lambda i: errors[i])
+    if known_s is None and errors[best] > _EXPLAINS * missing:
         return None
-    return _accepted(gaps, rows, best_s, hit, shortfall, known=known_s is not None)
+    return _accepted(timed, candidates[best], shortfall, block_size, known=known_s is not None)
 
 
 def _accepted(
-    gaps: dict[int, np.ndarray],
-    rows: Sequence[int],
-    limit_s: float,
-    hit: Sequence[int],
-    shortfall: Sequence[int],
-    *,
-    known: bool,
-) -> tuple[float, frozenset[int]] | None:
-    late = frozenset(i for i in rows if shortfall[i] and len(gaps[i]) and gaps[i].max() > limit_s)
-    in_time = [i for i in rows if len(gaps[i]) and gaps[i].max() <= limit_s and hit[i]]
+    timed: Sequence[_Timed], limit_s: float, shortfall: Sequence[int], block_size: int, *, known: bool
+) -> tuple[float, dict[int, int]] | None:
+    in_time = [row for row in timed if row.hit and row.longest_s[-1] <= limit_s]
     if not known and in_time:
-        held = sum(1 for i in in_time if not shortfall[i])
+        held = sum(1 for row in in_time if not shortfall[row.row_index])
         if held < _HOLDS * len(in_time):
             return None
     if not known and not in_time and limit_s < _TTL_UNSEEN_MIN_S:
         return None
+    late = {}
+    for row in timed:
+        missing, left = row.hit - row.recorded, row.error(row.expected(limit_s, block_size))
+        # Where the time to live says what is missing, it need not stand out from the noise.
+        if row.longest_s[-1] > limit_s and (shortfall[row.row_index] or 0 == left < missing - 2 * block_size):
+            late[row.row_index] = missing
     return (limit_s, late) if late else None
 
 
-def _candidates(gaps: dict[int, np.ndarray], rows: Sequence[int]) -> list[float]:
+def _timed(traffic: Traffic, hit: Sequence[int]) -> list[_Timed]:
+    out = []
+    for index, gaps in _gaps(traffic).items():
+        prompt_tokens = traffic.encoded[index].prompt_tokens
+        recorded = recorded_hit(traffic.catalog.rows[index], prompt_tokens)
+        if recorded is not None and len(gaps):
+            noise = _noise(hit[index], prompt_tokens, traffic.block_size)
+            out.append(_Timed(index, hit[index], recorded, noise, np.maximum.accumulate(gaps)))
+    return out
+
+
+def _candidates(timed: Sequence[_Timed]) -> list[float]:
     """Observed gaps of a minute and more, thinned out: limits between which rows change sides."""
-    seen = sorted({float(gaps[i].max()) for i in rows if len(gaps[i])})
-    limits = [_TTL_MIN_S] + [gap for gap in seen if gap >= _TTL_MIN_S]
-    step = max(1, len(limits) // _TTL_CANDIDATES)
-    return limits[::step]
+    seen = np.unique(np.concatenate([row.longest_s for row in timed])) if timed else np.empty(0)
+    limits = [_TTL_MIN_S, *(float(gap) for gap in seen if gap >= _TTL_MIN_S)]
+    return limits[:: -(-len(limits) // _TTL_CANDIDATES)]
 
 
-def _error(gaps: np.ndarray, limit_s: float, hit: int, recorded: int, block_size: int) -> float:
-    alive = int(np.argmax(gaps > limit_s)) if (gaps > limit_s).any() else len(gaps)
-    return abs(min(hit, alive * block_size) - min(recorded, hit))
-
-
-def _gaps(traffic: Traffic) -> dict[int, np.ndarray]:
+def _gaps(traffic: Traffic) -> dict[int, npt.NDArray[np.float64]]:
     """Per timed row, seconds since the last use of each block of its shared prefix."""
     blocks = [encoded.blocks for encoded in traffic.encoded]
     if not blocks:
         return {}
     _, ids = np.unique(np.concatenate(blocks), return_inverse=True)
     last_s = np.full(int(ids.max()) + 1 if len(ids) else 0, -np.inf)
-    gaps: dict[int, np.ndarray] = {}
+    gaps: dict[int, npt.NDArray[np.float64]] = {}
     at = 0
     for row, own in zip(traffic.catalog.rows, blocks, strict=True):
         mine = ids[at : at + len(own)]

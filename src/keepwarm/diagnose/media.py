@@ -1,9 +1,10 @@
-"""Whether two pictures are the same picture in other bytes."""
+"""Whether two pictures, sounds or films are the same in other bytes."""
 
 from __future__ import annotations
 
 import base64
 import binascii
+import re
 import struct
 import zlib
 from typing import Any
@@ -11,6 +12,7 @@ from urllib.parse import urlsplit
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 _MAX_PIXEL_BYTES = 64 << 20
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def media_url(part: Any) -> str | None:
@@ -40,16 +42,14 @@ def media_path(part: Any) -> str:
 def same_media(a: str, b: str) -> float:
     """Confidence that two addresses show the same thing: 0 for plainly different ones.
 
-    PNG pictures are compared by their unfiltered pixel rows, others by size; a signed address
-    that only changes its query names the same file.
+    PNG pictures are compared by their unfiltered pixel rows, others by size; an address that only
+    changes its query, or the folder above an equal file name, names the same file.
     """
     if a == b:
         return 1.0
     a_bytes, b_bytes = _payload(a), _payload(b)
     if a_bytes is None or b_bytes is None:
-        first, second = urlsplit(a), urlsplit(b)
-        same_file = (first.netloc, first.path) == (second.netloc, second.path) and first.path != ""
-        return 0.9 if same_file and a_bytes is b_bytes is None else 0.0
+        return _same_file(a, b) if a_bytes is b_bytes is None else 0.0
     a_png, b_png = _png_pixels(a_bytes), _png_pixels(b_bytes)
     if a_png is not None and b_png is not None:
         return 0.98 if a_png == b_png else 0.0
@@ -59,13 +59,25 @@ def same_media(a: str, b: str) -> float:
     return 0.5
 
 
+def _same_file(a: str, b: str) -> float:
+    first, second = urlsplit(a), urlsplit(b)
+    if first.netloc != second.netloc or not first.path:
+        return 0.0
+    if first.path == second.path:
+        return 0.9
+    name = first.path.rpartition("/")[2]
+    return 0.6 if "." in name and name == second.path.rpartition("/")[2] else 0.0
+
+
 def _payload(url: str) -> bytes | None:
-    if not url.startswith("data:"):
+    """The bytes of a data URL, or of base64 by itself, as sound comes; ``None`` for an address."""
+    is_data_url = url.startswith("data:")
+    if not is_data_url and _ADDRESS.match(url):
         return None
     try:
-        return base64.b64decode(url.partition(",")[2], validate=False)
+        return base64.b64decode(url.partition(",")[2] if is_data_url else url, validate=not is_data_url)
     except (binascii.Error, ValueError):
-        return b""
+        return b"" if is_data_url else None
 
 
 def _png_pixels(data: bytes) -> tuple[bytes, bytes] | None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _MIN_ROWS = 3
 _MOST = 0.5
+_FEW = 0.1  # a question asked twice, or a chance resemblance, changes nothing
 
 
 class BelowBlock(Rule):
@@ -43,14 +44,13 @@ class BelowBlock(Rule):
     def candidates(self, view: SiteView) -> Iterable[Candidate]:
         """A site whose requests share a beginning that fills no block."""
         rows = [row for row in view.rows if row.hashed is None]
-        if len(rows) < _MIN_ROWS or any(view.measured.hit_unbounded[row.index] for row in rows):
+        hits = sum(1 for row in rows if view.measured.hit_unbounded[row.index])
+        if len(rows) < _MIN_ROWS or hits > _FEW * len(rows):
             return
         short = []
         for previous, row in itertools.pairwise(rows):
             shared = common_prefix(view.traffic.ids(previous.index), view.traffic.ids(row.index))
-            if shared >= view.measured.block_size:
-                return
-            if self._shares_text(view, row.index, shared):
+            if shared < view.measured.block_size and self._shares_text(view, row.index, shared):
                 short.append((row.index, shared))
         if len(short) < _MOST * (len(rows) - 1):
             return
