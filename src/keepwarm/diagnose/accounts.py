@@ -41,11 +41,13 @@ def take_accounts(traffic: Traffic, ttl_s: float | None, progress: Progress) -> 
     progress.stage("accounting", len(traffic.catalog))
     teller = FateTeller(traffic, measured, lineage, site_of)
     fates, breaks = [], []
+    newest: dict[int, int] = {}  # of each site
     for row in traffic.catalog.rows:
         # In one pass: both need the prompt's tokens with provenance.
         fates.append(teller.tell(row))
-        shared, parent = measured.shared[row.index], lineage.parents[row.index]
-        breaks.append(find_break(traffic, row.index, shared, parent))
+        related = (lineage.parents[row.index], newest.get(site_of[row.index]))
+        breaks.append(find_break(traffic, row.index, measured.shared[row.index], related))
+        newest[site_of[row.index]] = row.index
         progress.advance()
     return Accounts(
         traffic=traffic,

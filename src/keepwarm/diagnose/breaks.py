@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -24,11 +25,16 @@ class Break(NamedTuple):
     there: str
 
 
-def find_break(traffic: Traffic, index: int, shared: SharedPrefix, parent: int | None) -> Break | None:
-    """The break of request ``index``; ``None`` for a first request, a full hit, or a hash-only trace."""
+def find_break(
+    traffic: Traffic, index: int, shared: SharedPrefix, related: Iterable[int | None]
+) -> Break | None:
+    """The break of request ``index``; ``None`` for a first request, a full hit, or a hash-only trace.
+
+    ``related`` are earlier requests it is to be compared with even where they share no whole block.
+    """
     if traffic.catalog.rows[index].hashed is not None:
         return None
-    candidates = [i for i in (shared.request_index, parent) if i is not None and 0 <= i < index]
+    candidates = {i for i in (shared.request_index, *related) if i is not None and 0 <= i < index}
     if not candidates:
         return None
     prompt = traffic.prompt(index)
