@@ -1,0 +1,163 @@
+"""Every rule: what it must see, what it must not see, and what it says."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from keepwarm.diagnose import Options, diagnose
+from keepwarm.diagnose.findings import Diagnosis, Owner
+from keepwarm.diagnose.rules import CAUSES, Rule
+from tests.diagnose.rule_reports import report
+from tests.diagnose.rules.make import BUILDERS, HERE, files_of
+
+SECTIONS = ("**Recognised by**", "**Fix.**", "**Not to be confused with**")
+UPDATE = os.environ.get("KEEPWARM_UPDATE_GOLDEN") == "1"
+
+# The owners of DESIGN.md's table of causes.
+OWNERS = {
+    "app": (
+        "clock",
+        "random-id",
+        "identity",
+        "counter",
+        "retrieved-context",
+        "moving-block",
+        "example-order",
+        "tool-order",
+        "tool-set",
+        "schema-key-order",
+        "whitespace",
+        "history-rewrite",
+        "media-reencode",
+        "model-switch",
+    ),
+    "model": ("args-key-order",),
+    "template": ("template-clock", "template-history", "retokenization"),
+    "engine": ("salt", "below-block", "skip-reads", "routing", "eviction", "expired"),
+}
+
+
+def options(code: str) -> Options:
+    file = HERE / code / "options.json"
+    return msgspec.json.decode(file.read_bytes(), type=Options) if file.exists() else Options()
+
+
+@functools.cache
+def diagnosed(code: str, kind: str) -> Diagnosis:
+    return diagnose(str(HERE / code / f"{kind}.jsonl"), options(code))
+
+
+@pytest.mark.parametrize("code", CAUSES)
+def test_the_bad_input_shows_the_cause_first(code: str) -> None:
+    findings = diagnosed(code, "bad").findings
+    assert [finding.cause for finding in findings[:1]] == [code]
+    assert findings[0].suggestion == CAUSES[code].suggestion
+    assert (findings[0].owner, findings[0].fixable) == (CAUSES[code].owner, CAUSES[code].fixable())
+
+
+@pytest.mark.parametrize("code", CAUSES)
+def test_the_bad_input_shows_nothing_else(code: str) -> None:
+    assert {finding.cause for finding in diagnosed(code, "bad").findings} == {code}
+
+
+@pytest.mark.parametrize("code", CAUSES)
+def test_the_near_miss_is_left_alone(code: str) -> None:
+    assert [(f.cause, f.path) for f in diagnosed(code, "good").findings] == []
+
+
+@pytest.mark.parametrize("code", CAUSES)
+def test_the_repaired_input_hits_what_was_promised(code: str) -> None:
+    bad, good = diagnosed(code, "bad"), diagnosed(code, "good")
+    if code == "below-block":
+        assert bad.hit_rate_if_fixed == bad.hit_rate == 0
+    elif code in ("routing", "expired"):
+        assert bad.hit_rate == good.hit_rate  # simulated: what the server reported is not in it
+        assert sum(site.lost_tokens for site in bad.call_sites) > 0
+    else:
+        assert bad.hit_rate + 0.02 < good.hit_rate
+        assert bad.hit_rate_if_fixed > bad.hit_rate + 0.02
+
+
+@pytest.mark.parametrize("code", CAUSES)
+def test_the_report_is_the_golden_one(code: str) -> None:
+    golden = HERE / code / "report.txt"
+    text = report(diagnosed(code, "bad"))
+    if UPDATE:
+        golden.write_text(text, encoding="utf-8")
+    assert text == golden.read_text(encoding="utf-8"), "KEEPWARM_UPDATE_GOLDEN=1 rewrites it; read the change"
+
+
+@pytest.mark.parametrize("code", BUILDERS)
+def test_the_files_are_those_that_the_script_makes(code: str) -> None:
+    kept = {
+        path.name: path.read_text(encoding="utf-8")
+        for path in (HERE / code).iterdir()
+        if path.name != "report.txt"
+    }
+    assert kept == files_of(code), "python -m tests.diagnose.rules.make rewrites them"
+
+
+def test_every_cause_has_its_inputs() -> None:
+    folders = {path.name for path in HERE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert folders == set(BUILDERS) == set(CAUSES)
+
+
+@pytest.mark.parametrize("rule", CAUSES.values(), ids=CAUSES)
+class TestConformance:
+    def test_it_says_what_it_is(self, rule: type[Rule]) -> None:
+        assert re.fullmatch(r"[a-z]+(-[a-z]+)*", rule.code)
+        assert isinstance(rule.owner, Owner)
+        assert rule.summary
+        assert not rule.summary.endswith(".")
+        assert "\n" not in rule.summary
+        assert rule.suggestion.endswith(".")
+        assert "  " not in rule.suggestion
+        assert len(rule.suggestion) > 30
+
+    def test_its_docstring_is_a_page(self, rule: type[Rule]) -> None:
+        page = rule.__doc__ or ""
+        places = [page.find(section) for section in SECTIONS]
+        assert -1 not in places, [section for section in SECTIONS if section not in page]
+        assert places == sorted(places)
+        assert page.splitlines()[0].endswith(".")
+        named = re.findall(r"`([a-z]+(?:-[a-z]+)+)`", page[places[-1] :])
+        assert set(named) <= set(CAUSES)
+        assert rule.code not in named
+
+    def test_its_owner_is_that_of_the_design(self, rule: type[Rule]) -> None:
+        assert rule.code in OWNERS[rule.owner.value]
+        assert rule.fixable() is (rule.owner in (Owner.APP, Owner.MODEL))
+
+    def test_it_has_no_state(self, rule: type[Rule]) -> None:
+        assert vars(rule()) == {}
+
+
+def test_the_rules_are_those_of_the_design(shared: Path) -> None:
+    table = re.findall(
+        r"^\| ([a-z-]+) \| (app|model|template|engine) \| (.+) \|$",
+        (shared / "DESIGN.md").read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
+    assert {code: owner for code, owner, _ in table} == {
+        code: owner for owner, codes in OWNERS.items() for code in codes
+    }
+    assert [code for code, _, _ in table] == list(CAUSES)
+    for code, _, meaning in table:
+        first_words = CAUSES[code].summary.split()[:2]
+        assert meaning.split()[:2] == first_words, (code, meaning)
+
+
+def test_a_rule_is_registered_under_its_own_code() -> None:
+    assert all(rule.code == code for code, rule in CAUSES.items())
+    assert len(set(CAUSES.values())) == len(CAUSES)
+
+
+@pytest.mark.parametrize("code", ["clock", "moving-block", "tool-set", "template-history"])
+def test_a_second_pair_of_eyes_sees_the_same(code: str) -> None:
+    assert report(diagnose(str(HERE / code / "bad.jsonl"), options(code))) == report(diagnosed(code, "bad"))
