@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from keepwarm.diagnose.view import SiteView
 
 _MIN_SHARED = 3
-_MIN_SHARE_OF_ROWS = 0.5
+_MIN_SHARE_OF_SESSIONS = 0.5
 
 
 class ExampleOrder(Rule):
@@ -69,18 +69,20 @@ class ExampleOrder(Rule):
 
 
 def example_messages(view: SiteView) -> frozenset[ContentId]:
-    """Messages behind the head that most requests of the site carry, in more than one order."""
-    carried: Counter[ContentId] = Counter()
-    sessions: dict[ContentId, set[str]] = defaultdict(set)
+    """Messages behind the head with which most sessions begin, in more than one order.
+
+    What a conversation only comes to say later is no example, however often it is said.
+    """
+    first: dict[str, Row] = {}
     for row in view.rows:
+        first.setdefault(view.sessions[row.index], row)
+    carried: Counter[ContentId] = Counter()
+    for row in first.values():
         for content in set(row.messages):
             if view.catalog.message(content).get("role") not in ("system", "developer"):
                 carried[content] += 1
-                sessions[content].add(view.sessions[row.index])
     shared = frozenset(
-        content
-        for content, count in carried.items()
-        if count >= _MIN_SHARE_OF_ROWS * len(view.rows) and len(sessions[content]) > 1
+        content for content, count in carried.items() if count >= max(2, _MIN_SHARE_OF_SESSIONS * len(first))
     )
     orders = {tuple(c for c in row.messages if c in shared) for row in view.rows}
     longest = {tuple(sorted(order)) for order in orders if len(order) == len(shared)}
