@@ -1,0 +1,1 @@
+"""Recorded requests in: a reader per format, rendering, tokens with provenance, block hashes."""
