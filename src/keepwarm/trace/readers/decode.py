@@ -44,7 +44,9 @@ def _decode(data: bytes | None) -> Any:
         # Python writes NaN and Infinity, which JSON does not have; the text around them is good.
         if b"NaN" in data or b"Infinity" in data:
             try:
-                return json.loads(data)
+                value = json.loads(data)
+                msgspec.json.encode(value)  # raises where half of a surrogate pair slipped through
+                return value
             except (ValueError, RecursionError):
                 pass
         raise Unusable(_json_reason(str(error), data)) from None
