@@ -203,7 +203,8 @@ def test_what_is_kept_is_bounded_and_stays_right() -> None:
     texts = ["<|a|>".join(draw.choices(WORDS, k=40)) for _ in range(60)]
     for text in [*texts, *texts[:20], *texts]:
         check(tokenizer, cache, text)
-        assert cache.kept_bytes <= 60_000
+        kept = [*cache._young.items(), *cache._old.items()]
+        assert sum(len(key) + 8 * len(part.ids) for key, part in kept) <= 40_000
 
 
 class _Counting(Tokenizer):

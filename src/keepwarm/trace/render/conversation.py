@@ -84,11 +84,11 @@ class Conversation:
         if isinstance(content, str):
             text = self._wrap.text(content, path, origin)
             return [{"type": "text", "text": text}] if walked else text
-        if not isinstance(content, list):
-            content = [content]
-        pieces = [
-            piece for i, part in enumerate(content) for piece in self._part(part, f"{path}[{i}]", origin)
-        ]
+        parts = content if isinstance(content, list) else [content]
+        paths = [f"{path}[{i}]" for i in range(len(parts))] if isinstance(content, list) else [path]
+        pieces: list[Any] = []
+        for part, where in zip(parts, paths, strict=True):
+            pieces += self._part(part, where, origin)
         if walked:
             return pieces
         texts = [piece["text"] for piece in pieces if piece["type"] == "text"]

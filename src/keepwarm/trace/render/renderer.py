@@ -21,7 +21,8 @@ from keepwarm.trace.render.search import recover
 from keepwarm.trace.render.traced import runs_of
 from keepwarm.trace.render.values import Wrapper
 
-_TOOL_SETS_KEPT = 64
+# Tool lists kept wrapped, in characters of JSON; wrapped they take some fifty times that.
+_TOOL_CHARS_KEPT = 1 << 20
 
 
 class Renderer:
@@ -161,6 +162,7 @@ class _ToolSets:
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[bool, bytes], Any] = OrderedDict()
+        self._chars = 0
 
     def wrapped(self, tools: list[Any], wrap: Wrapper) -> Any:
         if not tools:
@@ -172,6 +174,8 @@ class _ToolSets:
         found = self._kept.get(key)
         if found is None:
             found = self._kept[key] = wrap.shared(tools, "tools")
-            if len(self._kept) > _TOOL_SETS_KEPT:
-                self._kept.popitem(last=False)
+            self._chars += len(key[1])
+            while self._chars > _TOOL_CHARS_KEPT and len(self._kept) > 1:
+                self._chars -= len(self._kept.popitem(last=False)[0][1])
+        self._kept.move_to_end(key)
         return found

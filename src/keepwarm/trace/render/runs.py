@@ -54,7 +54,7 @@ class Block:
         return found
 
 
-_POSITIONS_KEPT = 8
+_POSITIONS_KEPT = 4
 # Fewer runs than this are quicker to copy than to fold.
 _WORTH_FOLDING = 24
 

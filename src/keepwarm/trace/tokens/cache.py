@@ -41,12 +41,7 @@ class PartCache:
         self._limit_bytes = max(limit_bytes // 2, 1)
         self._young: dict[Key, _Part] = {}
         self._old: dict[Key, _Part] = {}
-        self._young_bytes = self._old_bytes = 0
-
-    @property
-    def kept_bytes(self) -> int:
-        """About how much memory the kept parts take; at most the limit and one part."""
-        return self._young_bytes + self._old_bytes
+        self._young_bytes = 0
 
     def ids(self, text: str) -> TokenIds:
         """Token ids of ``text``. Raises ``TokenizerError``."""
@@ -105,8 +100,7 @@ class PartCache:
         starts_bytes = part.ids.nbytes if part.char_starts is not None else 0
         self._young_bytes += chars + part.ids.nbytes + starts_bytes + _OVERHEAD_BYTES
         if self._young_bytes > self._limit_bytes:
-            self._old, self._old_bytes = self._young, self._young_bytes
-            self._young, self._young_bytes = {}, 0
+            self._old, self._young, self._young_bytes = self._young, {}, 0
 
     def _keys(self, text: str, starts: list[int], inner: set[int]) -> list[Key]:
         parts = [text[start:end] for start, end in pairwise([*starts, len(text)])]

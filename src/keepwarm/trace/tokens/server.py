@@ -35,11 +35,15 @@ class ServerTokenizer(Tokenizer):
             }
         )
         tokens = answer.get("tokens")
-        if not isinstance(tokens, list) or not all(type(token) is int for token in tokens):
+        if not isinstance(tokens, list) or not all(type(token) is int and token < 2**31 for token in tokens):
             raise TokenizerError(f"{self.name}/tokenize answered without a list of token ids; is this vLLM?")
         pieces = answer.get("token_strs")
         ids = np.array(tokens, dtype=np.int32)
         return Encoded(ids, self._starts(text, len(tokens), pieces))
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self._client.close()
 
     def _starts(self, text: str, tokens: int, pieces: Any) -> Offsets:
         if (
