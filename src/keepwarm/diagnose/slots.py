@@ -37,9 +37,14 @@ class Skeleton:
         self.holes = tuple(holes)
 
     def ranges(self, text: str) -> tuple[Range, ...]:
-        """What stands in each hole in ``text``, as its own character ranges."""
+        """What stands in each hole in ``text``, as its own character ranges: in order, not overlapping."""
         gaps = diff(self.base, text)
-        return tuple(_mapped(hole, gaps) for hole in self.holes)
+        ranges: list[Range] = []
+        for hole in self.holes:
+            start, end = _mapped(hole, gaps)
+            free = ranges[-1].end if ranges else 0  # a gap across two holes belongs to the first
+            ranges.append(Range(max(start, free), max(end, free)))
+        return tuple(ranges)
 
     def before(self, n: int) -> str:
         """Stable text in front of hole ``n``."""
