@@ -62,7 +62,9 @@ def special_tokens_of(folder: Path) -> dict[str, str]:
     for name in ("special_tokens_map.json", "tokenizer_config.json"):
         file = folder / name
         if file.is_file():
-            for key, value in _parsed(_read(file), file).items():
+            config = _parsed(_read(file), file)
+            extra = config.get("extra_special_tokens")
+            for key, value in {**(extra if isinstance(extra, dict) else {}), **config}.items():
                 content = value.get("content") if isinstance(value, dict) else value
                 if key.endswith("_token") and isinstance(content, str):
                     found[key] = content
