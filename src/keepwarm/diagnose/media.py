@@ -7,7 +7,7 @@ import binascii
 import re
 import struct
 import zlib
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -50,9 +50,9 @@ def same_media(a: str, b: str) -> float:
     a_bytes, b_bytes = _payload(a), _payload(b)
     if a_bytes is None or b_bytes is None:
         return _same_file(a, b) if a_bytes is b_bytes is None else 0.0
-    a_png, b_png = _png_pixels(a_bytes), _png_pixels(b_bytes)
+    a_png, b_png = _read_png(a_bytes), _read_png(b_bytes)
     if a_png is not None and b_png is not None:
-        return 0.98 if a_png == b_png else 0.0
+        return 0.98 if _same_pixels(a_png, b_png) else 0.0
     a_size, b_size = _jpeg_size(a_bytes), _jpeg_size(b_bytes)
     if a_size is not None and a_size == b_size:
         return 0.8
@@ -80,22 +80,37 @@ def _payload(url: str) -> bytes | None:
         return b"" if is_data_url else None
 
 
-def _png_pixels(data: bytes) -> tuple[bytes, bytes] | None:
-    """Header and pixel rows of a PNG, filters undone; ``None`` where it cannot be read."""
+class _Png(NamedTuple):
+    header: bytes
+    colours: bytes  # palette and transparency
+    rows: bytes  # filtered
+
+
+def _read_png(data: bytes) -> _Png | None:
+    """The parts of a PNG that decide what it shows; ``None`` where it cannot be read."""
     if not data.startswith(_PNG):
         return None
-    header, packed, at = b"", b"", len(_PNG)
+    header, colours, packed, at = b"", b"", b"", len(_PNG)
     while at + 8 <= len(data):
         (length,) = struct.unpack(">I", data[at : at + 4])
         kind, body = data[at + 4 : at + 8], data[at + 8 : at + 8 + length]
         header = body if kind == b"IHDR" else header
+        colours += kind + body if kind in (b"PLTE", b"tRNS") else b""
         packed += body if kind == b"IDAT" else b""
         at += 12 + length
     try:
-        raw = zlib.decompressobj().decompress(packed, _MAX_PIXEL_BYTES)
-        return header, _unfiltered(raw, header)
+        png = _Png(header, colours, zlib.decompressobj().decompress(packed, _MAX_PIXEL_BYTES))
+        _unfiltered(png.rows[:1], png.header)  # so that comparing does not fail
     except (zlib.error, struct.error, IndexError, KeyError):
         return None
+    return png
+
+
+def _same_pixels(a: _Png, b: _Png) -> bool:
+    if (a.header, a.colours) != (b.header, b.colours):
+        return False
+    # Undoing filters is slow and hardly ever needed: most pictures come from one encoder.
+    return a.rows == b.rows or _unfiltered(a.rows, a.header) == _unfiltered(b.rows, b.header)
 
 
 def _unfiltered(raw: bytes, header: bytes) -> bytes:
