@@ -40,8 +40,11 @@ def test_a_folder_with_one_template_and_its_special_tokens(tmp_path: Path) -> No
         "chat_template": "{{ bos_token }}{{ messages[0].content }}{{ eos_token }}",
         "bos_token": {"content": "<s>", "lstrip": False},
         "eos_token": "</s>",
+        "extra_special_tokens": {"boi_token": "<img>", "numbers": 7},
     }
-    assert load_renderer(folder(tmp_path, config)).text(HELLO) == "<s>Hi</s>"
+    renderer = load_renderer(folder(tmp_path, config))
+    assert renderer.text(HELLO) == "<s>Hi</s>"
+    assert renderer.special_tokens == {"bos_token": "<s>", "eos_token": "</s>", "boi_token": "<img>"}
 
 
 @pytest.mark.parametrize("as_list", [True, False])

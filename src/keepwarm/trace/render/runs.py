@@ -37,10 +37,11 @@ Runs = tuple[Run, ...]
 class Block:
     """Many runs under one name: a text that is printed again and again, say a tool as JSON."""
 
-    __slots__ = ("_spans", "leaves", "runs")
+    __slots__ = ("_spans", "leaves", "length", "runs")
 
     def __init__(self, runs: Runs) -> None:
         self.runs = runs
+        self.length = sum(run.length for run in runs)
         self.leaves = frozenset(id(run.leaf) for run in runs)
         self._spans: dict[int, tuple[Span, ...]] = {}
 
@@ -63,8 +64,8 @@ def folded(runs: Runs) -> Runs:
     """The same runs as one, if they are many."""
     if len(runs) < _WORTH_FOLDING:
         return runs
-    flat = tuple(unfolded(runs))
-    return (Run(sum(run.length for run in flat), Block(flat), 0),)
+    block = Block(tuple(unfolded(runs)))
+    return (Run(block.length, block, 0),)
 
 
 def unfolded(runs: Iterable[Run]) -> list[Run]:
@@ -123,7 +124,7 @@ def spans_of(runs: Iterable[Run], position: int = 0) -> list[Span]:
 
 
 def _block_spans(block: Block, position: int, start: int, length: int) -> Iterable[Span]:
-    if start == 0 and length == sum(run.length for run in block.runs):
+    if start == 0 and length == block.length:
         return block.spans(position)
     return spans_of(cut_runs(block.runs, start, start + length), position)
 
