@@ -8,7 +8,7 @@ from keepwarm.diagnose.edits import Alignment
 from keepwarm.diagnose.fixes.base import Fix
 from keepwarm.diagnose.fixes.draft import Cut, Draft, Place
 from keepwarm.diagnose.slots import Range
-from keepwarm.trace.catalog import Catalog, ContentId
+from keepwarm.trace.catalog import Catalog, ContentId, message_text
 from keepwarm.trace.records import JsonObject
 
 
@@ -104,7 +104,7 @@ class KeepHistory(Fix):
         for i, j in pairs:
             if i == j and messages[earlier_where[i]].get("role") in ("system", "developer"):
                 messages[earlier_where[i]] = draft.messages[j]  # heads are compared over the site
-        said = "\n".join(str(message.get("content")) for message in messages)
+        said = "\n".join(message_text(message) for message in messages)
         for j in alignment.added:
             where[j] = len(messages)
             messages.append(self._without_moved(draft.messages[j], said))
@@ -112,9 +112,18 @@ class KeepHistory(Fix):
 
     def _without_moved(self, message: JsonObject, said: str) -> JsonObject:
         content = message.get("content")
-        if not isinstance(content, str):
-            return message
-        for text in self._moved:
-            if text in content and text in said:
-                content = content.replace(text, "")
-        return message if content == message["content"] else {**message, "content": content}
+        if not isinstance(content, list):
+            return self._shortened(message, "content", said)
+        parts = [self._shortened(part, "text", said) if isinstance(part, dict) else part for part in content]
+        same = all(a is b for a, b in zip(parts, content, strict=True))
+        return message if same else {**message, "content": parts}
+
+    def _shortened(self, holder: JsonObject, key: str, said: str) -> JsonObject:
+        """``holder`` without the moved texts that were said before."""
+        before = text = holder.get(key)
+        if not isinstance(text, str):
+            return holder
+        for moved in self._moved:
+            if moved in text and moved in said:
+                text = text.replace(moved, "")
+        return holder if text == before else {**holder, key: text}
