@@ -9,7 +9,7 @@ from keepwarm._errors import TemplateError
 from keepwarm.trace.encode import PromptEncoder, open_encoder
 from keepwarm.trace.prompt import Origin, Span
 from keepwarm.trace.records import Request
-from tests.trace_tokens.helpers import chat, check_spans
+from tests.trace_tokens.contract import chat, check_spans
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from keepwarm._errors import TemplateError, TokenizerError
 from keepwarm.trace.encode import open_encoder
 from keepwarm.trace.render import builtin_renderer, load_renderer
 from keepwarm.trace.tokens import builtin_tokenizer, load_tokenizer
-from tests.trace_tokens.helpers import chat
+from tests.trace_tokens.contract import chat
 
 HELLO = chat({"role": "user", "content": "Hi"})
 WITH_TOOLS = chat({"role": "user", "content": "Hi"}, tools=[{"type": "function", "function": {"name": "f"}}])

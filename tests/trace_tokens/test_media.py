@@ -9,7 +9,7 @@ import pytest
 
 from keepwarm.trace.render import builtin_renderer, load_renderer
 from keepwarm.trace.render.media import MEDIA_REPEATS
-from tests.trace_tokens.helpers import chat, check_spans
+from tests.trace_tokens.contract import chat, check_spans
 
 
 def image(data: bytes) -> dict[str, Any]:

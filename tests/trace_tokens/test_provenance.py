@@ -10,7 +10,7 @@ from keepwarm._errors import TemplateError
 from keepwarm.trace.prompt import Origin
 from keepwarm.trace.records import Request
 from keepwarm.trace.render import Renderer, builtin_renderer, load_renderer
-from tests.trace_tokens.helpers import chat, check_spans
+from tests.trace_tokens.contract import chat, check_spans
 
 TOOL = {
     "type": "function",

@@ -15,7 +15,7 @@ from keepwarm._errors import TokenizerError
 from keepwarm.trace.encode import open_encoder
 from keepwarm.trace.tokens import builtin_tokenizer, load_tokenizer
 from keepwarm.trace.tokens.server import ServerTokenizer
-from tests.trace_tokens.helpers import chat
+from tests.trace_tokens.contract import chat
 
 LOCAL = builtin_tokenizer()
 TEXT = "Où est le chat? 中文 \U0001f600 <|im_end|>\n  x"

@@ -12,7 +12,7 @@ from transformers.utils import chat_template_utils
 from keepwarm._errors import TemplateError
 from keepwarm.trace.records import Request
 from keepwarm.trace.render import Renderer, load_renderer
-from tests.trace_tokens.helpers import chat, check_spans
+from tests.trace_tokens.contract import chat, check_spans
 
 
 def oracle(renderer: Renderer, source: str, request: Request, monkeypatch: pytest.MonkeyPatch) -> str:

@@ -18,7 +18,7 @@ from keepwarm.trace.render.json_text import plain_tojson, tojson
 from keepwarm.trace.render.runs import Leaf, cut_runs, folded, spans_of, unfolded
 from keepwarm.trace.render.traced import Traced, compact, concat, copied, join, replace, runs_of
 from keepwarm.trace.render.values import Wrapper
-from tests.trace_tokens.helpers import chat, check_spans
+from tests.trace_tokens.contract import chat, check_spans
 
 TEXT = st.text(alphabet="ab \n\tX<é中ﬁß", max_size=12)
 CHARS = st.none() | st.text(alphabet="ab \n", max_size=3)
