@@ -10,6 +10,8 @@ from keepwarm.diagnose.traffic import Traffic
 from keepwarm.trace.prompt import Prompt, TokenIds
 
 _KEPT = 256
+_GENERATION_TOKENS = 16
+_SEAM_TOKENS = (8, 4, 2)
 
 
 class GrowPrompt:
@@ -52,12 +54,35 @@ class GrowPrompt:
         if len(past) > len(before.ids):  # the answer is known as tokens: it is kept as it was sampled
             # Encoded again it has about as many tokens; where they end in recorded ids no text tells.
             return np.concatenate([grown, ids[len(past) :]])
+        if traffic.catalog.rows[index].prompt_token_ids is not None:
+            behind, news = _recorded_seam(before.ids, after.ids)
+            return np.concatenate([grown[: len(grown) - behind], ids[news:]])
         end_before, end_after = content_end(before, count), content_end(after, count)
         if end_before is None or end_after is None:
             return ids
         behind = len(before.ids) - end_before  # the generation prompt is not repeated
         kept = grown[: len(grown) - behind]
         return np.concatenate([kept, _without_tools(after, end_after)])
+
+
+def _recorded_seam(before: TokenIds, after: TokenIds) -> tuple[int, int]:
+    """Tokens of ``before`` that are its generation prompt, and the token of ``after`` where news begins.
+
+    Recorded ids do not tell which text they are. Prompts end alike, in the generation prompt; what
+    stands in front of it is looked for in ``after``, nearest to where it would be if every token
+    were the same.
+    """
+    most = min(_GENERATION_TOKENS, len(before), len(after))
+    unequal = np.flatnonzero(before[::-1][:most] != after[::-1][:most])
+    behind = int(unequal[0]) if len(unequal) else most
+    end = len(before) - behind
+    for width in _SEAM_TOKENS:
+        if width <= min(end, len(after) - behind):
+            windows = np.lib.stride_tricks.sliding_window_view(after[: len(after) - behind], width)
+            found = np.flatnonzero((windows == before[end - width : end]).all(axis=1)) + width
+            if len(found):
+                return behind, int(found[np.argmin(abs(found - end))])
+    return behind, min(end, len(after))
 
 
 def _without_tools(prompt: Prompt, start: int) -> TokenIds:
