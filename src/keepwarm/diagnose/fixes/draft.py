@@ -48,7 +48,7 @@ class Draft:
         self.prompt_text = request.prompt_text
         self.cuts: dict[Place, list[Cut]] = defaultdict(list)
         self.tail: list[str] = []
-        self._request = request
+        self.recorded = request
 
     def finish(self) -> Request:
         """The changed request, or the very one it came from if nothing changed.
@@ -56,7 +56,7 @@ class Draft:
         Recorded token ids are kept only where messages and tools stay as they were.
         """
         self._append_tail()
-        before = self._request
+        before = self.recorded
         # By identity: equal dictionaries may differ in key order, which is what some fixes change.
         same = (
             _same_objects(self.messages, before.messages)

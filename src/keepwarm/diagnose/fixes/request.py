@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from keepwarm.diagnose.callsites import tool_name
 from keepwarm.diagnose.fixes.base import Fix
@@ -12,7 +13,10 @@ from keepwarm.trace.records import JsonObject
 
 
 class ReplaceTools(Fix):
-    """Send tool definitions as they were first written."""
+    """Send tool definitions as they were first written: each recorded one in another form.
+
+    Several fixes may replace parts of one tool; each keeps what the others have changed.
+    """
 
     stage = 4
 
@@ -23,7 +27,7 @@ class ReplaceTools(Fix):
     def apply(self, draft: Draft) -> None:
         for i, content in enumerate(draft.row.tools):
             if content in self._tools:
-                draft.tools[i] = self._tools[content]
+                draft.tools[i] = _merged(draft.tools[i], draft.recorded.tools[i], self._tools[content])
 
 
 class AddTools(Fix):
@@ -89,3 +93,16 @@ class FreezeClock(Fix):
 
     def apply(self, draft: Draft) -> None:
         draft.time_s = self._time_s
+
+
+def _merged(now: Any, recorded: Any, wanted: Any) -> Any:
+    """``now`` with whatever ``wanted`` has otherwise than ``recorded``, the order of keys included."""
+    if now is recorded:
+        return wanted
+    if isinstance(now, dict) and isinstance(recorded, dict) and isinstance(wanted, dict):
+        order = now if list(wanted) == list(recorded) else wanted
+        return {key: _merged(now.get(key), recorded.get(key), wanted[key]) for key in order if key in wanted}
+    lists = isinstance(now, list) and isinstance(recorded, list) and isinstance(wanted, list)
+    if lists and len(now) == len(recorded) == len(wanted):
+        return [_merged(*items) for items in zip(now, recorded, wanted, strict=True)]
+    return now if wanted == recorded else wanted
