@@ -84,7 +84,7 @@ class _Finder:
         shingles = _shingles(text)
         best, best_share = None, 0.0
         for number, cluster in enumerate(self.clusters):
-            if cluster.has_head != has_head or not _tools_agree(tools, cluster.tools):
+            if cluster.has_head != has_head or not _tools_agree(tools, cluster.tools, has_head):
                 continue
             share = max((_containment(shingles, member) for member in cluster.members), default=0.0)
             if share > best_share:
@@ -141,10 +141,13 @@ def tool_name(tool: Any) -> str:
     return str((function if isinstance(function, dict) else tool).get("name", ""))
 
 
-def _tools_agree(a: frozenset[str], b: frozenset[str]) -> bool:
-    """Tools may be toggled within a site, but half of the smaller set has to be common."""
+def _tools_agree(a: frozenset[str], b: frozenset[str], has_head: bool) -> bool:
+    """Tools may be toggled within a site, but half of the smaller set has to be common.
+
+    Where a system prompt tells sites apart, all tools may be taken off at times.
+    """
     if not a or not b:
-        return a == b
+        return has_head or a == b
     return 2 * len(a & b) >= min(len(a), len(b))
 
 

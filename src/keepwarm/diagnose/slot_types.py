@@ -16,7 +16,7 @@ from keepwarm.diagnose.same_things import bare_words, json_shape, same_things
 from keepwarm.diagnose.times import share_of_times
 from keepwarm.diagnose.values import Seen, SlotType, by_session
 
-__all__ = ["Seen", "SlotType", "classify", "json_shape", "same_things"]
+__all__ = ["Seen", "SlotType", "classify", "is_release", "json_shape", "same_things"]
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _ID_WORD = re.compile(r"^[\w.:/+=#-]+$")
@@ -25,8 +25,12 @@ _LONG_CHARS = 60
 _LONG_WORDS = 7
 _DETAILS_CHARS = 300
 _MIN_CODE_CHARS = 5
+_LONG_CODE_CHARS = 12
 _MIN_FRESH = 6
 _MIN_STEPS = 3
+_MOST_VERSIONS = 3
+_MIN_SESSIONS = 6
+_TRIAL_SHARE = 0.15
 
 
 def classify(seen: Sequence[Seen]) -> tuple[SlotType, float]:
@@ -50,6 +54,23 @@ def classify(seen: Sequence[Seen]) -> tuple[SlotType, float]:
     if _moves_one_way(seen):
         return SlotType.COUNTER, 0.9
     return _by_look(seen, distinct)
+
+
+def is_release(seen: Sequence[Seen]) -> bool:
+    """Whether the values are versions of a prompt: a new one for all from some time on, or a trial for few.
+
+    Each is constant within sessions. A release changes at most twice, and several sessions
+    have each version; a trial is the rarer of two and has few of many sessions.
+    """
+    first = {group[0].session: group[0].value for group in by_session(seen)}
+    if any(first[item.session] != item.value for item in seen):
+        return False
+    counts = Counter(first.values())
+    runs = [value for value, _ in itertools.groupby(first.values())]
+    many = len(first) >= _MIN_SESSIONS  # a few stand in order by chance
+    released = many and 1 < len(runs) == len(counts) <= _MOST_VERSIONS and min(counts.values()) > 1
+    tried = len(counts) == 2 and min(counts.values()) <= _TRIAL_SHARE * len(first)
+    return released or tried
 
 
 def _is_long(distinct: Sequence[str]) -> bool:
@@ -131,7 +152,7 @@ def _by_look(seen: Sequence[Seen], distinct: Sequence[str]) -> tuple[SlotType, f
     id_like = sum(_looks_like_id(value) for value in distinct) >= _MOSTLY * len(distinct)
     if id_like and (fresh or changes):
         return SlotType.ID, 0.9 if fresh else 0.7
-    if fresh and _are_codes(distinct):
+    if fresh and (_are_codes(distinct) or all(_holds_code(value) for value in distinct)):
         return SlotType.ID, 0.8
     words = max(len(bare_words(value)) for value in distinct)
     if not changes and words <= (_LONG_WORDS if not fresh else _LONG_WORDS // 2):
@@ -158,6 +179,12 @@ def _is_code(text: str) -> bool:
     hexadecimal = re.fullmatch(r"[0-9a-fA-F-]{4,}", text) is not None
     mixed_case = len(text) >= 10 and text != text.lower() and text != text.upper()
     return digits > 0 or hexadecimal or mixed_case
+
+
+def _holds_code(value: str) -> bool:
+    """Whether one of the words of a line is a code too long to be a number of anything."""
+    words = (word.strip("\"'[](){}<>,;") for word in value.split())
+    return "\n" not in value and any(len(word) >= _LONG_CODE_CHARS and _is_code(word) for word in words)
 
 
 def _are_codes(distinct: Sequence[str]) -> bool:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from keepwarm.diagnose.slot_types import SlotType, same_things
+from keepwarm.diagnose.same_things import json_around, same_things
+from keepwarm.diagnose.values import SlotType
 from keepwarm.diagnose.words import Gap, diff, split_words
 
 _CONTEXT_CHARS = 80
@@ -57,6 +58,17 @@ class Skeleton:
         next_start = self.holes[n + 1].start if n + 1 < len(self.holes) else len(self.base)
         end = self.holes[n].end
         return self.base[end : min(next_start, end + _CONTEXT_CHARS)]
+
+
+class WholeText(Skeleton):
+    """Texts that share nothing: all of each is one slot."""
+
+    def __init__(self, base: str) -> None:
+        super().__init__(base, [Range(0, len(base))])
+
+    def ranges(self, text: str) -> tuple[Range, ...]:
+        """The whole text."""
+        return (Range(0, len(text)),)
 
 
 def learn_skeleton(texts: Sequence[str]) -> Skeleton | None:
@@ -109,12 +121,18 @@ def _bridge(base: str, holes: list[Range]) -> list[Range]:
 def _joined_lists(texts: Sequence[str], holes: Sequence[Range], gaps: Sequence[Sequence[Gap]]) -> list[Range]:
     """Join runs of holes that together hold the same things in another order in each text.
 
-    A list on one line is laid over another order of it item by item; no hole alone shows that.
+    A list is laid over another order of it item by item, JSON member by member; no hole alone
+    shows that they are the same.
     """
     joined: list[Range] = []
     first = 0
     while first < len(holes):
-        last = _last_within_list(texts[0], holes, first)
+        whole = _equal_json(texts, holes[first], gaps)
+        if whole is not None:
+            joined.append(whole)
+            first = next((i for i in range(first, len(holes)) if holes[i].start >= whole.end), len(holes))
+            continue
+        last = min(len(holes), first + _MOST_ITEMS) - 1
         while last > first and not _same_in_all(texts, Range(holes[first].start, holes[last].end), gaps):
             last -= 1
         joined.append(Range(holes[first].start, holes[last].end))
@@ -122,15 +140,17 @@ def _joined_lists(texts: Sequence[str], holes: Sequence[Range], gaps: Sequence[S
     return joined
 
 
-def _last_within_list(base: str, holes: Sequence[Range], first: int) -> int:
-    """The last hole that may belong to the list which ``first`` begins: a blank line ends a list."""
-    last = first
-    while (
-        last + 1 < min(len(holes), first + _MOST_ITEMS)
-        and "\n\n" not in base[holes[last].end : holes[last + 1].start]
-    ):
-        last += 1
-    return last
+def _equal_json(texts: Sequence[str], hole: Range, gaps: Sequence[Sequence[Gap]]) -> Range | None:
+    """The object or list around ``hole``, if it is equal in all texts and only written differently."""
+    around = json_around(texts[0], *hole)
+    if around is None:
+        return None
+    start, end, shape = around
+    for text, own in zip(texts, gaps, strict=True):
+        other = json_around(text, *_mapped(hole, own))
+        if other is None or other[2] != shape or tuple(_mapped(Range(start, end), own)) != other[:2]:
+            return None
+    return Range(start, end)
 
 
 def _same_in_all(texts: Sequence[str], hole: Range, gaps: Sequence[Sequence[Gap]]) -> bool:

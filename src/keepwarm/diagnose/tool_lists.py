@@ -78,11 +78,21 @@ class _Tool:
         self.content = content
         self.value = value
         self.name = tool_name(value)
-        self.canonical = json.dumps(value, sort_keys=True)
+        self.canonical = json.dumps(_sorted(value), sort_keys=True)
 
     @functools.cached_property
     def leaves(self) -> dict[tuple[_Step, ...], str]:
         return dict(_leaves(self.value))
+
+
+def _sorted(value: Any) -> Any:
+    """Lists of plain values in a fixed order: the order of an enum or of required names means nothing."""
+    if isinstance(value, dict):
+        return {key: _sorted(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        plain = not any(isinstance(inner, dict | list) for inner in value)
+        return sorted(value, key=repr) if plain else [_sorted(inner) for inner in value]
+    return value
 
 
 def _merged_order(lists: Iterable[Sequence[_Tool]]) -> list[str]:

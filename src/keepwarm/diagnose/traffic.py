@@ -15,6 +15,7 @@ from keepwarm.trace.hashes import BlockHashes, block_hashes, hashed_prompt_block
 from keepwarm.trace.prompt import Prompt, TokenIds
 from keepwarm.trace.records import Request
 
+ADAPTER_PARAMS = ("lora_name", "lora_request", "lora", "adapter", "adapter_id")
 _PROMPTS_KEPT = 64
 
 
@@ -127,7 +128,7 @@ def skips_reads(params: Mapping[str, object]) -> bool:
 
 def adapter(params: Mapping[str, object]) -> str | None:
     """The LoRA adapter a request names apart from its model."""
-    for key in ("lora_name", "lora_request", "lora", "adapter", "adapter_id"):
+    for key in ADAPTER_PARAMS:
         value = params.get(key)
         if value:
             return str(value)

@@ -16,8 +16,8 @@ from keepwarm.diagnose.edits import Alignment, align
 from keepwarm.diagnose.fixes import Place, text_at
 from keepwarm.diagnose.measured import Measured
 from keepwarm.diagnose.sessions import Lineage
-from keepwarm.diagnose.slot_types import Seen, SlotType, classify
-from keepwarm.diagnose.slots import Range, Skeleton, learn_skeleton, pick_variants
+from keepwarm.diagnose.slot_types import Seen, SlotType, classify, is_release
+from keepwarm.diagnose.slots import Range, Skeleton, WholeText, learn_skeleton, pick_variants
 from keepwarm.diagnose.tool_lists import ToolChanges, tool_changes
 from keepwarm.diagnose.traffic import Traffic
 from keepwarm.trace.catalog import Catalog, ContentId, Row
@@ -25,6 +25,7 @@ from keepwarm.trace.catalog import Catalog, ContentId, Row
 _LEADING_MESSAGES = 4
 _MAX_PARTS = 8
 _CONTEXT_CHARS = 24
+_MESSAGES_PLACED = 64
 _VALUES_KEPT = 2_000
 _VALUE_CHARS = 20_000
 
@@ -156,9 +157,8 @@ class SiteView:
             if key is not None:
                 rows_of[key].append(row.index)
         contents = list(rows_of)
-        picked = (self._text(rows_of[contents[i]][0], place) for i in pick_variants(len(contents)))
-        skeleton = learn_skeleton(list(dict.fromkeys(text for text in picked if text)))
-        if skeleton is None or not skeleton.holes:
+        skeleton = self._skeleton([rows_of[contents[i]][0] for i in pick_variants(len(contents))], place)
+        if skeleton is None or self._wanders(contents, place):
             return []
         found = [SlotValues() for _ in skeleton.holes]
         for key in contents:
@@ -169,7 +169,47 @@ class SiteView:
                 for index in rows_of[key]:
                     row = self.catalog.rows[index]
                     values.add(index, text, own, self.sessions[index], row.time_s)
-        return [self._typed(place, skeleton, n, values) for n, values in enumerate(found)]
+        typed = [self._typed(place, skeleton, n, values) for n, values in enumerate(found)]
+        return [
+            slot
+            for slot, values in zip(typed, found, strict=True)
+            if slot.type not in (SlotType.IDENTITY, SlotType.PASSAGE) or not is_release(values.seen())
+        ]
+
+    def _skeleton(self, picked: Sequence[int], place: Place) -> Skeleton | None:
+        """What the texts of some rows share; a text that varies as a whole is a slot of the prompt."""
+        texts = list(dict.fromkeys(text for index in picked if (text := self._text(index, place))))
+        skeleton = learn_skeleton(texts)
+        if skeleton is None and len(texts) > 1 and self._stable_behind(picked, place):
+            return WholeText(texts[0])
+        return skeleton if skeleton is not None and skeleton.holes else None
+
+    def _stable_behind(self, picked: Sequence[int], place: Place) -> bool:
+        """Whether an application's own text follows in the next part or message, much the same each time."""
+        after = Place(place.message + 1) if place.part is None else Place(place.message, place.part + 1)
+        texts = [
+            self._text(index, after)
+            for index in picked
+            if 0 < after.message < len(self.catalog.rows[index].messages) or after.part is not None
+        ]
+        found = list(dict.fromkeys(text for text in texts if text))
+        return bool(found) and (2 * len(found) <= len(picked) or learn_skeleton(found) is not None)
+
+    def _wanders(self, contents: Sequence[tuple[ContentId, ...]], place: Place) -> bool:
+        """Whether the messages at this place stand elsewhere in other requests: shuffled, or cut history."""
+        if place.message < 0:
+            return False
+        moving = sum(len(self._indices[message]) > 1 for (message,) in contents)
+        return 2 * moving > len(contents)
+
+    @functools.cached_property
+    def _indices(self) -> Mapping[ContentId, set[int]]:
+        """Where the messages of the site stand in their requests."""
+        found: dict[ContentId, set[int]] = defaultdict(set)
+        for row in self.rows:
+            for i, content in enumerate(row.messages[:_MESSAGES_PLACED]):
+                found[content].add(i)
+        return found
 
     def _content(self, row: Row, place: Place) -> tuple[ContentId, ...] | None:
         """What identifies the text at ``place``: the stored message, or the stored prompt."""

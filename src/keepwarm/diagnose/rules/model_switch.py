@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from keepwarm.diagnose.findings import Evidence, Owner
-from keepwarm.diagnose.fixes import SetModel
+from keepwarm.diagnose.fixes import DropParam, SetModel
 from keepwarm.diagnose.rules.base import Candidate, Rule
+from keepwarm.diagnose.traffic import ADAPTER_PARAMS
 
 if TYPE_CHECKING:
     from keepwarm.diagnose.view import SiteView
@@ -35,7 +36,8 @@ class ModelSwitch(Rule):
     suggestion = "Choose the model once per session and stay with it; route by session, not by message."
 
     def candidates(self, view: SiteView) -> Iterable[Candidate]:
-        """Sessions answered by several models."""
+        """Sessions answered by several models, or by one with adapters that a parameter names."""
+        yield from _adapters(view)
         by_session = models_by_session(view)
         switched = {session: models for session, models in by_session.items() if len(models) > 1}
         if not switched or not view.has_sessions:
@@ -63,6 +65,33 @@ class ModelSwitch(Rule):
             fixes=(SetModel(stay),),
             token_offset=0,
         )
+
+
+def _adapters(view: SiteView) -> Iterable[Candidate]:
+    for name in ADAPTER_PARAMS:
+        rows = switched_adapters(view, name)
+        if rows:
+            yield Candidate(
+                path=name,
+                rows=rows,
+                confidence=0.9,
+                evidence=Evidence(
+                    request=view.catalog.rows[rows[0]].id, note="not the adapter of the turn before"
+                ),
+                order=-2.5,
+                fixes=(DropParam(name, (row.index for row in view.rows)),),
+                token_offset=0,
+            )
+
+
+def switched_adapters(view: SiteView, name: str) -> tuple[int, ...]:
+    """Rows whose adapter, as parameter ``name`` gives it, is not that of the request they continue."""
+    return tuple(
+        row.index
+        for row in view.rows
+        if (parent := view.parents[row.index]) is not None
+        and view.catalog.params(view.catalog.rows[parent]).get(name) != view.catalog.params(row).get(name)
+    )
 
 
 def models_by_session(view: SiteView) -> dict[str, list[str]]:

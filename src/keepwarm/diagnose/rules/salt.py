@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 from keepwarm.diagnose.findings import Evidence, Owner
 from keepwarm.diagnose.fixes import DropParam, SetModel
 from keepwarm.diagnose.rules.base import Candidate, Rule
-from keepwarm.diagnose.rules.model_switch import is_adapter_of, models_by_session
+from keepwarm.diagnose.rules.model_switch import is_adapter_of, models_by_session, switched_adapters
+from keepwarm.diagnose.traffic import ADAPTER_PARAMS
 
 if TYPE_CHECKING:
     from keepwarm.diagnose.view import SiteView
-
-_ADAPTER_PARAMS = ("lora_name", "lora_request", "lora", "adapter", "adapter_id")
 
 
 class Salt(Rule):
@@ -64,11 +63,11 @@ class Salt(Rule):
 
 
 def _adapters(view: SiteView) -> Iterable[Candidate]:
-    for name in _ADAPTER_PARAMS:
+    for name in ADAPTER_PARAMS:
         named = {row.index: view.catalog.params(row).get(name) for row in view.rows}
         rows = tuple(i for i, value in named.items() if value)
         kinds = {str(value) for value in named.values()}
-        if rows and len(kinds) > 1:
+        if rows and len(kinds) > 1 and not switched_adapters(view, name):
             yield Candidate(
                 path=name,
                 rows=rows,
