@@ -1,0 +1,183 @@
+"""Which parts of a prompt earlier requests of its call site carried, wherever they stood."""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from keepwarm.diagnose.fixes import text_at
+from keepwarm.diagnose.tool_texts import string_at, strings_in
+from keepwarm.diagnose.words import split_lines
+from keepwarm.trace.catalog import Catalog, ContentId, Row, message_text
+from keepwarm.trace.prompt import Origin, Prompt
+
+_SHINGLE_WORDS = 5
+_RUN_WORDS = 40  # a stock sentence in a new document is no earlier content
+_LINE_CHARS = 16  # nor is a short line
+_SHINGLES_KEPT = 4_096
+# Scripts without spaces between words: each character counts as one.
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\s\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+
+
+class CarriedContent:
+    """What earlier requests of a call site carried, so that tokens seen before can be told from new ones.
+
+    Whole messages and tools are remembered for the life of the trace; parts of a new message are
+    looked for in the request it continues and in the newest one of the site.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._messages: set[ContentId] = set()
+        self._tools: set[ContentId] = set()
+        self._tool_texts: set[str] = set()  # a definition written anew still says what was said before
+        self._newest: Row | None = None
+        self._shingles = functools.lru_cache(maxsize=_SHINGLES_KEPT)(self._shingles_of)
+
+    def add(self, row: Row) -> None:
+        """Remember a request. Mutates; to be called after its own tokens were asked for."""
+        self._messages.update(row.messages)
+        if row.answer is not None and row.answer_token_ids is not None:
+            self._messages.add(row.answer)
+        for tool in row.tools:
+            if tool not in self._tools:
+                self._tools.add(tool)
+                self._tool_texts.update(strings_in(self._catalog.store.get(tool)))
+        self._newest = row
+
+    def carried_tokens(self, prompt: Prompt, row: Row, parent: int | None, start: int, end: int) -> int:
+        """How many of the tokens ``start:end`` of ``prompt`` an earlier request carried."""
+        if self._newest is None or start >= end:
+            return 0
+        earlier = [self._newest]
+        if parent is not None and parent != self._newest.index:
+            earlier.append(self._catalog.rows[parent])
+        chars = np.zeros(len(prompt.rendered.text) + 1, dtype=bool)
+        starts = prompt.char_starts[start:end]
+        self._mark(chars, prompt, row, earlier, int(starts[0]))
+        return int(chars[np.minimum(starts, len(prompt.rendered.text))].sum())
+
+    def _mark(
+        self,
+        chars: npt.NDArray[np.bool_],
+        prompt: Prompt,
+        row: Row,
+        earlier: Sequence[Row],
+        first_char: int,
+    ) -> None:
+        ranges: dict[str, list[tuple[int, int]]] = {}
+        template: list[tuple[int, int]] = []
+        spans = prompt.rendered.spans
+        for span in spans[bisect.bisect_right(spans, first_char, key=lambda span: span.end) :]:
+            if span.origin is Origin.TEMPLATE or span.path is None:
+                template.append((span.start, span.end))
+                continue
+            known = self._is_known(span.path, row)
+            if span.value_start < 0 and known is None and span.path.startswith("tools["):
+                template.append((span.start, span.end))  # keys and punctuation
+            elif known:
+                chars[span.start : span.end] = True
+            elif known is None and span.value_start >= 0:
+                if span.path not in ranges:
+                    ranges[span.path] = self._carried_ranges(span.path, row, earlier)
+                shift = span.start - span.value_start
+                for start, end in ranges[span.path]:
+                    low, high = max(span.start, start + shift), min(span.end, end + shift)
+                    if low < high:
+                        chars[low:high] = True
+        for start, end in reversed(template):
+            # What is printed in front of a text shares that text's fate.
+            chars[start:end] = chars[end] if end < len(prompt.rendered.text) else chars[start - 1]
+
+    def _is_known(self, path: str, row: Row) -> bool | None:
+        """True: carried as a whole. False: new. None: look inside."""
+        name, index = _first_step(path)
+        if name == "messages" and index < len(row.messages):
+            return True if row.messages[index] in self._messages else None
+        if name == "tools" and index < len(row.tools):
+            return (
+                True if row.tools[index] in self._tools or self._text(path, row) in self._tool_texts else None
+            )
+        return None
+
+    def _carried_ranges(self, path: str, row: Row, earlier: Sequence[Row]) -> list[tuple[int, int]]:
+        """Character ranges of the text at ``path`` that earlier requests carried, wherever it stood."""
+        text = self._text(path, row)
+        if not text:
+            return []
+        known: set[int] = set()
+        for before in earlier:
+            known.update(*(self._shingles(content) for content in (*before.messages, *before.tools)))
+            if before.prompt_text is not None:
+                known |= self._shingles(before.prompt_text)
+        return _known_ranges(text, known)
+
+    def _text(self, path: str, row: Row) -> str | None:
+        name, index = _first_step(path)
+        if name == "prompt":
+            return None if row.prompt_text is None else str(self._catalog.store.get(row.prompt_text))
+        if name == "tools" and index < len(row.tools):
+            return string_at(self._catalog.store.get(row.tools[index]), path.partition("]")[2])
+        if name != "messages" or index >= len(row.messages):
+            return None
+        message = self._catalog.message(row.messages[index])
+        rest = path.partition("]")[2]
+        if rest.startswith(".content["):
+            return text_at(message, int(rest[len(".content[") :].partition("]")[0]))
+        return text_at(message, None) if rest == ".content" else None
+
+    def _shingles_of(self, content: ContentId) -> frozenset[int]:
+        value = self._catalog.store.get(content)
+        text = value if isinstance(value, str) else message_text(value) or "\n".join(strings_in(value))
+        lines = (_line_hash(line) for line in split_lines(text))
+        return frozenset(_shingles(_WORD.findall(text))) | {line for line in lines if line is not None}
+
+
+def _known_ranges(text: str, known: set[int]) -> list[tuple[int, int]]:
+    """Ranges of ``text`` whose words came in the same order before, long enough not to be chance."""
+    words = list(_WORD.finditer(text))
+    ranges: list[tuple[int, int]] = []
+    first = 0  # of the run at hand, which ends before word ``at + _SHINGLE_WORDS``
+    for at, shingle in enumerate(_shingles([word.group() for word in words])):
+        if shingle in known:
+            continue
+        _keep_run(ranges, words, first, at + _SHINGLE_WORDS - 1)
+        first = at + 1
+    _keep_run(ranges, words, first, len(words))
+    return ranges + _known_lines(text, known)
+
+
+def _known_lines(text: str, known: set[int]) -> list[tuple[int, int]]:
+    lines, at = [], 0
+    for line in split_lines(text):
+        if _line_hash(line) in known:
+            lines.append((at, at + len(line)))
+        at += len(line)
+    return lines
+
+
+def _line_hash(line: str) -> int | None:
+    stripped = line.strip()
+    return hash(stripped) if len(stripped) >= _LINE_CHARS else None
+
+
+def _keep_run(ranges: list[tuple[int, int]], words: Sequence[re.Match[str]], first: int, end: int) -> None:
+    if end - first >= _RUN_WORDS:
+        ranges.append((words[first].start(), words[end - 1].end()))
+
+
+def _shingles(words: Sequence[str]) -> Iterator[int]:
+    """A hash of every run of some words; it serves within this process only."""
+    shifted = (words[i:] for i in range(_SHINGLE_WORDS))
+    return map(hash, zip(*shifted, strict=False))
+
+
+def _first_step(path: str) -> tuple[str, int]:
+    name, bracket, rest = path.partition("[")
+    number = rest.partition("]")[0]
+    return (name, int(number)) if bracket and number.isdecimal() else (path.partition(".")[0], -1)
