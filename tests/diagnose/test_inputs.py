@@ -53,7 +53,9 @@ def test_fates_add_up_in_every_format(by_format: dict[str, tuple[dict[str, Any],
         assert sum(getattr(diagnosis.tokens, fate) for fate in FATES) == diagnosis.tokens.prompt, name
 
 
-def test_requests_without_text_are_simulated_and_not_read(by_format: dict[str, tuple[dict[str, Any], Diagnosis]]) -> None:
+def test_requests_without_text_are_simulated_and_not_read(
+    by_format: dict[str, tuple[dict[str, Any], Diagnosis]],
+) -> None:
     for name in ("mooncake", "bailian"):
         expect, diagnosis = by_format[name]
         assert not expect["prompt_texts_known"]
