@@ -34,7 +34,7 @@ class ChangeKind(enum.StrEnum):
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """One explained difference; ``moved`` is the text that stands at a later place now."""
+    """One explained difference; ``moved`` are texts that stand at a later place now."""
 
     kind: ChangeKind
     edit: Edit
@@ -44,23 +44,24 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     before: str = ""
     after: str = ""
     slot_type: SlotType | None = None
-    moved: str = ""
+    moved: tuple[str, ...] = ()
     confidence: float = 0.9
 
 
 def explain(catalog: Catalog, edit: Edit) -> Iterator[Change]:
     """The changes that make up an edit, the likeliest reading of each."""
-    row = catalog.rows[edit.row]
     path = f"messages[{edit.old_index}]"
     old = catalog.message(edit.old)
-    if edit.kind is EditKind.DROPPED:
+    if edit.kind is not EditKind.CHANGED:
         text = message_text(old)
-        kind = ChangeKind.MOVED if edit.old in row.messages else ChangeKind.REWRITTEN
-        yield Change(kind=kind, edit=edit, path=path, old_value=text[:_CONTEXT_CHARS])
-        return
-    if edit.kind is EditKind.MOVED:
-        text = message_text(old)
-        yield Change(kind=ChangeKind.MOVED, edit=edit, path=path, old_value=text[:_CONTEXT_CHARS], moved=text)
+        moved = edit.kind is EditKind.MOVED
+        yield Change(
+            kind=ChangeKind.MOVED if moved else ChangeKind.REWRITTEN,
+            edit=edit,
+            path=path,
+            old_value=text[:_CONTEXT_CHARS],
+            moved=(text,) if moved else (),
+        )
         return
     assert edit.new is not None
     new = catalog.message(edit.new)
@@ -139,15 +140,16 @@ def _part(catalog: Catalog, row: Row, edit: Edit, path: str, old: Any, new: Any)
 
 def _text(catalog: Catalog, row: Row, edit: Edit, path: str, old: str, new: str) -> Change:
     """The change of a text: the kind that explains all of it, else the likeliest of its gaps."""
-    gaps = diff(old, new)
+    gaps = _cuts(old, new) or diff(old, new)
     widest = max(gaps, key=lambda gap: max(gap.a_end - gap.a_start, gap.b_end - gap.b_start))
     old_value, new_value = old[widest.a_start : widest.a_end], new[widest.b_start : widest.b_end]
-    kind, slot_type, moved, confidence = ChangeKind.REWRITTEN, None, "", 0.8
+    kind, slot_type, confidence = ChangeKind.REWRITTEN, None, 0.8
+    moved: tuple[str, ...] = ()
     if squeeze(old) == squeeze(new):
         kind, slot_type, confidence = ChangeKind.WHITESPACE, SlotType.WHITESPACE, 0.95
     elif _equal_json_text(old, new):
         kind, slot_type, confidence = ChangeKind.KEY_ORDER, SlotType.KEY_ORDER, 0.95
-    elif moved := _moved_text(catalog, row, edit, old, new, gaps):
+    elif moved := _moved_texts(catalog, row, edit, old, new, gaps):
         kind, confidence = ChangeKind.MOVED, 0.9
     elif (found := _typed(catalog.rows[edit.parent], row, old, new, gaps)) is not None:
         kind, slot_type, confidence = ChangeKind.VALUE, found, 0.85
@@ -169,16 +171,33 @@ def _text(catalog: Catalog, row: Row, edit: Edit, path: str, old: str, new: str)
     )
 
 
-def _moved_text(catalog: Catalog, row: Row, edit: Edit, old: str, new: str, gaps: list[Gap]) -> str:
-    """The text taken out of the old message, with nothing in its place, that a later message carries."""
-    assert edit.new_index is not None
-    later = [message_text(catalog.message(content)) for content in row.messages[edit.new_index + 1 :]]
-    for gap in sorted(gaps, key=lambda gap: gap.a_start - gap.a_end):
+def _cuts(old: str, new: str) -> list[Gap]:
+    """The gaps where the new text is a piece of the old one: what was cut in front and behind.
+
+    A short question between two long documents is no match for an alignment by words.
+    """
+    kept = new.strip()
+    at, new_at = old.find(kept), new.find(kept)
+    if not kept or at < 0:
+        return []
+    end, new_end = at + len(kept), new_at + len(kept)
+    gaps = (Gap(0, at, 0, new_at), Gap(end, len(old), new_end, len(new)))
+    return [gap for gap in gaps if gap.a_start < gap.a_end or gap.b_start < gap.b_end]
+
+
+def _moved_texts(
+    catalog: Catalog, row: Row, edit: Edit, old: str, new: str, gaps: list[Gap]
+) -> tuple[str, ...]:
+    """Texts taken out of the old message, with nothing in their place, that a later message carries."""
+    start = (edit.new_index or 0) + 1
+    later = [message_text(catalog.message(content)) for content in row.messages[start:]]
+    found = []
+    for gap in gaps:
         taken = old[gap.a_start : gap.a_end].strip()
         replaced = new[gap.b_start : gap.b_end].strip()
         if not replaced and len(taken) >= _MOVED_CHARS and any(taken in text for text in later):
-            return taken
-    return ""
+            found.append(taken)
+    return tuple(found)
 
 
 def _typed(parent: Row, row: Row, old: str, new: str, gaps: list[Gap]) -> SlotType | None:
@@ -211,8 +230,7 @@ def _counted(a: str, b: str) -> SlotType | None:
 
 
 def _seen(row: Row, text: str, start: int, end: int) -> Seen:
-    context = text[max(0, start - 24) : end + 24]
-    return Seen(text[start:end], context, "", row.time_s)
+    return Seen(text[start:end], text[max(0, start - 24) : end + 24], "", row.time_s)
 
 
 def _arguments(call: Any) -> str:
@@ -229,5 +247,4 @@ def _same_json(a: str, b: str) -> bool:
 
 
 def _equal_json_text(a: str, b: str) -> bool:
-    shape = json_shape(a)
-    return shape is not None and shape == json_shape(b)
+    return (shape := json_shape(a)) is not None and shape == json_shape(b)

@@ -155,11 +155,13 @@ def _edits(catalog: Catalog, parent: Row, row: Row, pairs: Sequence[tuple[int, i
     last_old = max(partner)
     gone = [i for i in range(last_old) if i not in partner]
     moved = set() if gone else _moved(pairs, len(parent.messages))
+    again = _sent_again(parent, row, gone, partner)
     edits = []
     for i in range(last_old + 1):
         j = partner.get(i)
         if j is None:
-            kind = EditKind.DROPPED
+            j = again.get(i)
+            kind = EditKind.DROPPED if j is None else EditKind.MOVED
         elif i in moved:
             kind = EditKind.MOVED
         elif parent.messages[i] != row.messages[j] and not _both_heads(catalog, parent, row, i, j):
@@ -178,6 +180,17 @@ def _edits(catalog: Catalog, parent: Row, row: Row, pairs: Sequence[tuple[int, i
             )
         )
     return edits
+
+
+def _sent_again(parent: Row, row: Row, gone: Sequence[int], partner: dict[int, int]) -> dict[int, int]:
+    """Where messages that are gone from their place stand now, if most of them do.
+
+    A window that drops old turns may drop a question that is just being asked again.
+    """
+    taken = set(partner.values())
+    added = {content: j for j, content in enumerate(row.messages) if j not in taken}
+    again = {i: added[parent.messages[i]] for i in gone if parent.messages[i] in added}
+    return again if 2 * len(again) > len(gone) else {}
 
 
 def _moved(pairs: Sequence[tuple[int, int]], old_count: int) -> set[int]:

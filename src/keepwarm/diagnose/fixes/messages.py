@@ -102,8 +102,8 @@ class KeepHistory(Fix):
         messages = earlier[:kept]
         where = {j: earlier_where[i] for i, j in pairs}
         for i, j in pairs:
-            if i == j and messages[earlier_where[i]].get("role") in ("system", "developer"):
-                messages[earlier_where[i]] = draft.messages[j]  # heads are compared over the site
+            if i == j == earlier_where[i] and messages[i].get("role") in ("system", "developer"):
+                messages[i] = draft.messages[j]  # heads are compared over the site
         said = "\n".join(message_text(message) for message in messages)
         for j in alignment.added:
             where[j] = len(messages)

@@ -45,7 +45,7 @@ class MovingBlock(Rule):
         examples = example_messages(view)
         changes = [c for c in view.changes if c.kind is ChangeKind.MOVED and c.edit.old not in examples]
         if changes:
-            yield history_candidate(view, changes, sorted({c.moved for c in changes if c.moved}))
+            yield history_candidate(view, changes, sorted({text for c in changes for text in c.moved}))
 
 
 def history_candidate(view: SiteView, changes: Sequence[Change], moved: Sequence[str]) -> Candidate:
