@@ -41,7 +41,8 @@ def site_findings(accounts: Accounts, site: Site) -> Iterator[Proven]:
     if not suspects:
         return
     gains = shared_gains(view, [suspect.candidate for suspect in suspects])
-    gains = _within(gains, accounts.lost_tokens(site.rows))
+    lost_tokens = accounts.lost_tokens(site.rows)
+    gains = _within(gains, lost_tokens)
     block_size = accounts.measured.block_size
     share = _WORTH_SHARE * sum(accounts.measured.prompt[i] for i in site.rows)
     worth = [
@@ -49,9 +50,15 @@ def site_findings(accounts: Accounts, site: Site) -> Iterator[Proven]:
         >= max(share, max(_WORTH_BLOCKS, len(suspect.candidate.rows)) * block_size)
         for suspect, gain in zip(suspects, gains, strict=True)
     ]
-    for suspect, gain, is_worth in zip(suspects, gains, worth, strict=True):
-        if is_worth or (suspect.candidate.keep_without_gain and not any(worth)):
-            yield Proven(_finding(view, suspect, gain), suspect.candidate.rows)
+    reported = [
+        (suspect, gain)
+        for suspect, gain, is_worth in zip(suspects, gains, worth, strict=True)
+        if is_worth or (suspect.candidate.keep_without_gain and not any(worth))
+    ]
+    # Once more: a suspect that is left out may be one that adds more than it wins.
+    gains = _within([gain for _, gain in reported], lost_tokens)
+    for (suspect, _), gain in zip(reported, gains, strict=True):
+        yield Proven(_finding(view, suspect, gain), suspect.candidate.rows)
 
 
 def _suspects(view: SiteView) -> Iterator[_Suspect]:

@@ -12,6 +12,8 @@ from keepwarm.diagnose.rules.base import Candidate, Rule
 if TYPE_CHECKING:
     from keepwarm.diagnose.view import SiteView
 
+_MIN_ROWS = 2  # one request alone is a restart, or a template that orders its parts otherwise
+
 
 class Routing(Rule):
     """The server hit far less than it should have, and neither text nor time explains it.
@@ -39,6 +41,9 @@ class Routing(Rule):
 
     def candidates(self, view: SiteView) -> Iterable[Candidate]:
         """Rows with a shortfall that no time to live explains."""
-        rows = [row.index for row in view.rows if row.index not in view.measured.expired]
+        measured = view.measured
+        rows = [row.index for row in view.rows if row.index not in measured.expired]
+        if sum(measured.shortfall[i] > 0 for i in rows) < _MIN_ROWS:
+            return
         note = "recorded cached_tokens stay below what the same requests should hit"
-        yield from measured_candidate(view, view.measured.shortfall, rows, note=note, confidence=0.7)
+        yield from measured_candidate(view, measured.shortfall, rows, note=note, confidence=0.7)
