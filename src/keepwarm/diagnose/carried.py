@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import bisect
-import functools
 import re
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -19,9 +19,37 @@ from keepwarm.trace.prompt import Origin, Prompt
 _SHINGLE_WORDS = 5
 _RUN_WORDS = 40  # a stock sentence in a new document is no earlier content
 _LINE_CHARS = 16  # nor is a short line
-_SHINGLES_KEPT = 4_096
+_SHINGLES_KEPT = 1_000_000  # in all, at some 60 bytes each
 # Scripts without spaces between words: each character counts as one.
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\s\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+
+
+class Shingles:
+    """Hashes of the word runs and lines of stored texts. Those used last are kept."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._kept: OrderedDict[ContentId, frozenset[int]] = OrderedDict()
+        self._kept_shingles = 0
+
+    def of(self, content: ContentId) -> frozenset[int]:
+        """The hashes of one stored message, tool or prompt text."""
+        found = self._kept.get(content)
+        if found is not None:
+            self._kept.move_to_end(content)
+            return found
+        made = self._made(content)
+        self._kept[content] = made
+        self._kept_shingles += len(made)
+        while self._kept_shingles > _SHINGLES_KEPT and len(self._kept) > 1:
+            self._kept_shingles -= len(self._kept.popitem(last=False)[1])
+        return made
+
+    def _made(self, content: ContentId) -> frozenset[int]:
+        value = self._catalog.store.get(content)
+        text = value if isinstance(value, str) else message_text(value) or "\n".join(strings_in(value))
+        lines = (_line_hash(line) for line in split_lines(text))
+        return frozenset(_shingles(_WORD.findall(text))) | {line for line in lines if line is not None}
 
 
 class CarriedContent:
@@ -31,13 +59,13 @@ class CarriedContent:
     looked for in the request it continues and in the newest one of the site.
     """
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, shingles: Shingles) -> None:
         self._catalog = catalog
+        self._shingles = shingles
         self._messages: set[ContentId] = set()
         self._tools: set[ContentId] = set()
         self._tool_texts: set[str] = set()  # a definition written anew still says what was said before
         self._newest: Row | None = None
-        self._shingles = functools.lru_cache(maxsize=_SHINGLES_KEPT)(self._shingles_of)
 
     def add(self, row: Row) -> None:
         """Remember a request. Mutates; to be called after its own tokens were asked for."""
@@ -112,9 +140,9 @@ class CarriedContent:
             return []
         known: set[int] = set()
         for before in earlier:
-            known.update(*(self._shingles(content) for content in (*before.messages, *before.tools)))
+            known.update(*(self._shingles.of(content) for content in (*before.messages, *before.tools)))
             if before.prompt_text is not None:
-                known |= self._shingles(before.prompt_text)
+                known |= self._shingles.of(before.prompt_text)
         return _known_ranges(text, known)
 
     def _text(self, path: str, row: Row) -> str | None:
@@ -130,12 +158,6 @@ class CarriedContent:
         if rest.startswith(".content["):
             return text_at(message, int(rest[len(".content[") :].partition("]")[0]))
         return text_at(message, None) if rest == ".content" else None
-
-    def _shingles_of(self, content: ContentId) -> frozenset[int]:
-        value = self._catalog.store.get(content)
-        text = value if isinstance(value, str) else message_text(value) or "\n".join(strings_in(value))
-        lines = (_line_hash(line) for line in split_lines(text))
-        return frozenset(_shingles(_WORD.findall(text))) | {line for line in lines if line is not None}
 
 
 def _known_ranges(text: str, known: set[int]) -> list[tuple[int, int]]:

@@ -12,6 +12,8 @@ from keepwarm.trace.encode import PromptEncoder, open_encoder
 from keepwarm.trace.open import Trace
 from keepwarm.trace.records import Request
 
+_CACHE_BYTES = 128 << 20
+
 
 def choose_encoder(trace: Trace, options: Options, first: Request | None) -> PromptEncoder:
     """The tokenizer asked for, with the template asked for, recorded, or its own, in this order.
@@ -19,7 +21,8 @@ def choose_encoder(trace: Trace, options: Options, first: Request | None) -> Pro
     Raises:
         InputError: one of them cannot be loaded.
     """
-    return open_encoder(options.tokenizer, _template(trace, options, first))
+    template = _template(trace, options, first)
+    return open_encoder(options.tokenizer, template, cache_bytes=_CACHE_BYTES)
 
 
 def _template(trace: Trace, options: Options, first: Request | None) -> Path | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from keepwarm.diagnose.carried import CarriedContent
+from keepwarm.diagnose.carried import CarriedContent, Shingles
 from keepwarm.diagnose.findings import TokenFates
 from keepwarm.diagnose.measured import Measured
 from keepwarm.diagnose.sessions import Lineage
@@ -21,11 +21,14 @@ class FateTeller:
         self._lineage = lineage
         self._sites = sites
         self._carried: dict[int, CarriedContent] = {}
+        self._shingles = Shingles(traffic.catalog)
 
     def tell(self, row: Row) -> TokenFates:
         """What happened to each token of the row; the six add up to its prompt. Remembers the row."""
         site = self._sites[row.index]
-        content = self._carried.setdefault(site, CarriedContent(self._traffic.catalog))
+        if site not in self._carried:
+            self._carried[site] = CarriedContent(self._traffic.catalog, self._shingles)
+        content = self._carried[site]
         fates = _fates(self._traffic, self._measured, row, content, self._lineage.parents[row.index])
         content.add(row)
         return fates

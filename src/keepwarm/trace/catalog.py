@@ -24,7 +24,7 @@ ContentId = NewType("ContentId", int)
 """Identity of a stored JSON value: equal ids mean byte-equal serialisations."""
 
 _COMPRESS_FROM_BYTES = 512
-_DECODED_KEPT = 16_384
+_DECODED_KEPT = 4_096
 _NOT_WORD = re.compile(r"[\W_]+")
 _KEY_CHARS = 48
 

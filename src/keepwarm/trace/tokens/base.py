@@ -64,6 +64,11 @@ class Tokenizer(ABC):
         """The ids of ``encode_parts`` alone, for tokenizers that are faster without the starts."""
         return [encoded.ids for encoded in self.encode_parts(parts, places)]
 
+    def starts_of(self, part: str, ids: TokenIds) -> Offsets | None:
+        """Where tokens of a part start, if that follows from its ids; ``None`` where it has to be encoded."""
+        del part, ids  # most tokenizers cannot tell
+        return None
+
     @property
     def cuts(self) -> Cuts:
         """How texts may be cut. By default nowhere. Valid as long as the tokenizer."""

@@ -47,18 +47,17 @@ class PartCache:
         """Token ids of ``text``. Raises ``TokenizerError``."""
         if not text:
             return np.empty(0, np.int32)
-        starts, inner = self._starts(text)
-        keys = self._keys(text, starts, inner)
+        return np.concatenate(self._ids(self._keys(text, *self._starts(text))))
+
+    def _ids(self, keys: list[Key]) -> list[TokenIds]:
         found = [self._young.get(key) or self._older(key) for key in keys]
         missing = list(dict.fromkeys(key for key, part in zip(keys, found, strict=True) if part is None))
         if missing:
             made = dict(zip(missing, self._tokenizer.ids_of_parts(*_asked(missing)), strict=True))
             for key, ids in made.items():
                 self._keep(key, _Part(ids, None))
-            return np.concatenate(
-                [made[key] if part is None else part.ids for key, part in zip(keys, found, strict=True)]
-            )
-        return np.concatenate([part.ids for part in found if part is not None])
+            return [made[key] if part is None else part.ids for key, part in zip(keys, found, strict=True)]
+        return [part.ids for part in found if part is not None]
 
     def encode(self, text: str) -> Encoded:
         """Token ids of ``text`` and where they start. Raises ``TokenizerError``."""
@@ -74,12 +73,16 @@ class PartCache:
     def _with_starts(self, keys: list[Key]) -> list[Encoded]:
         found: dict[Key, Encoded] = {}
         missing: dict[Key, None] = {}
-        for key in keys:
+        for key, ids in zip(keys, self._ids(keys), strict=True):
             part = self._young.get(key) or self._older(key)
-            if part is None or part.char_starts is None:
-                missing[key] = None
-            else:
-                found[key] = Encoded(part.ids, part.char_starts)
+            char_starts = None if part is None else part.char_starts
+            if char_starts is None:
+                char_starts = self._tokenizer.starts_of(_text(key), ids)
+                if char_starts is None:
+                    missing[key] = None
+                    continue
+                self._keep(key, _Part(ids, char_starts))
+            found[key] = Encoded(ids, char_starts)
         if missing:
             asked = list(missing)
             for key, encoded in zip(asked, self._tokenizer.encode_parts(*_asked(asked)), strict=True):
@@ -96,7 +99,7 @@ class PartCache:
 
     def _keep(self, key: Key, part: _Part) -> None:
         self._young[key] = part
-        chars = len(key) if isinstance(key, str) else len(key[1])
+        chars = len(_text(key))
         starts_bytes = part.ids.nbytes if part.char_starts is not None else 0
         self._young_bytes += chars + part.ids.nbytes + starts_bytes + _OVERHEAD_BYTES
         if self._young_bytes > self._limit_bytes:
@@ -137,7 +140,11 @@ class PartCache:
             position = match.end() + CHUNK_CHARS
 
 
+def _text(key: Key) -> str:
+    return key if isinstance(key, str) else key[1]
+
+
 def _asked(keys: list[Key]) -> tuple[list[str], list[Place]]:
     """Parts and places as tokenizers want them."""
-    parts = [key if isinstance(key, str) else key[1] for key in keys]
+    parts = [_text(key) for key in keys]
     return parts, [Place.START if isinstance(key, str) else key[0] for key in keys]

@@ -12,8 +12,9 @@ import tokenizers
 from tokenizers import processors
 
 from keepwarm._errors import TokenizerError
-from keepwarm.trace.prompt import TokenIds
+from keepwarm.trace.prompt import Offsets, TokenIds
 from keepwarm.trace.tokens.base import Cuts, Encoded, Place, Tokenizer
+from keepwarm.trace.tokens.byte_level import ByteLengths, byte_lengths
 from keepwarm.trace.tokens.shape import Shape, shape_of
 
 
@@ -63,6 +64,14 @@ class HuggingFaceTokenizer(Tokenizer):
                 for ids, place in zip(found, places, strict=True)
             ]
         return found
+
+    def starts_of(self, part: str, ids: TokenIds) -> Offsets | None:
+        lengths = self._byte_lengths
+        return None if lengths is None else lengths.starts(part, ids)
+
+    @cached_property
+    def _byte_lengths(self) -> ByteLengths | None:
+        return byte_lengths(self.model)
 
     def _prepared(self, parts: Sequence[str], places: Sequence[Place]) -> list[str]:
         """Parts as they must be encoded to give what they give in the middle of a text."""
