@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -59,7 +58,6 @@ class _Finder:
         self.clusters: list[_Cluster] = []
         self._explicit: dict[str, int] = {}
         self._known: dict[tuple[Any, ...], int] = {}
-        self._by_session: dict[str, list[int]] = defaultdict(list)
 
     def assign(self, row: Row) -> int:
         number = self._find(row)

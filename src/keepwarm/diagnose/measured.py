@@ -38,7 +38,6 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     expired: frozenset[int]  # rows whose shortfall a time to live explains
     ttl_s: float | None
     block_size: int
-    total_prompt: int
 
 
 def measure(traffic: Traffic, ttl_s: float | None = None) -> Measured:
@@ -64,7 +63,6 @@ def measure(traffic: Traffic, ttl_s: float | None = None) -> Measured:
         expired=frozenset(late),
         ttl_s=None if fitted is None else fitted[0],
         block_size=traffic.block_size,
-        total_prompt=sum(prompt),
     )
 
 
