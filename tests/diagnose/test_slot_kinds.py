@@ -74,11 +74,13 @@ CODES = ["".join(random.Random(n).choices(LETTERS, k=12)) for n in range(8)]
             SlotType.PASSAGE,
         ),
         (single_calls([f"tide{n},{n}.42\nmole{n},{n}.15\nlock{n},7.{n}1" for n in range(8)]), None),
+        (single_calls([f"2031-02-27 23:{n + 5:02d} Kim moved boat {n} out\n" * 3 for n in range(8)]), None),
     ],
     ids=[
         "weekdays-in-any-language", "day-of-the-month", "cjk-date", "cjk-time", "compact-stamp",
         "turns-in-words", "progress-bar", "codes-of-letters", "two-codes", "code-among-words",
         "details-on-one-line", "document-per-session", "table-of-numbers-is-no-clock",
+        "list-of-events-is-no-clock",
     ],
 )  # fmt: skip
 def test_a_slot_is_typed_by_what_its_values_do(rows: list[Row], wanted: SlotType | None) -> None:

@@ -37,7 +37,8 @@ _QUARTER_S = 900
 _ZONES_H = range(-12, 15)
 _PERIODS_S = (7 * _DAY_S, _DAY_S, _DAY_S // 4, 3600, 1800, 900, 600, 300, 60)
 _MOSTLY = 0.85
-_MIN_COVERED = 0.2  # a passage may mention a time; a time is not lost in a passage
+_MIN_COVERED = 0.2  # share of a value that its time takes up: days and zones stand beside it
+_MIN_COVERED_OF_LONG = 0.5  # a passage mentions times, a list of events is full of them
 _MIN_CONFIRMED = 3
 _SHORT_CHARS = 60
 
@@ -65,7 +66,10 @@ def states_time(item: Seen) -> bool:
             inside = min(end, match.end()) - max(start, match.start())
             if inside > 0 and near(match, _epoch(item)):
                 covered += inside
-    return covered > 0 and covered >= _MIN_COVERED * len(item.value.strip())
+    chars = len(item.value.strip())
+    return covered > 0 and covered >= chars * (
+        _MIN_COVERED if chars <= _SHORT_CHARS else _MIN_COVERED_OF_LONG
+    )
 
 
 def _epoch(item: Seen) -> float | None:
