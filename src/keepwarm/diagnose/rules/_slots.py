@@ -31,7 +31,12 @@ def slot_candidates(view: SiteView, slot_type: SlotType, *, constant: bool = Fal
 def change_candidates(
     view: SiteView, changes: Sequence[Change], slot_type: SlotType | None
 ) -> Iterator[Candidate]:
-    """One candidate for messages that are sent again in other words: send them as at first."""
+    """One candidate for messages that are sent again in other words: send them as at first.
+
+    Messages in which a slot of the type was found have their candidate already.
+    """
+    found = {slot.place.path() for slot in view.slots if slot.type is slot_type}
+    changes = [change for change in changes if change.path not in found]
     if not changes:
         return
     first = min(changes, key=lambda change: (change.edit.old_index, change.edit.row))
