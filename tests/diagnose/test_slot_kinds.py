@@ -146,6 +146,12 @@ def with_system(content: Any, talk: list[dict[str, Any]], **more: Any) -> dict[s
     return {"messages": [{"role": "system", "content": content}, *talk], **more}
 
 
+def told(n: int, first: dict[str, Any]) -> dict[str, Any]:
+    """The first message of a conversation behind what was fetched for request ``n``, and the rules."""
+    fetched = " ".join(f"{code} lies where {CODES[n % 8]} lay before the storm." for code in shuffled(n))
+    return {"role": "user", "content": f"{fetched}\n{RULES}\n{first['content']}"}
+
+
 BODIES: dict[str, tuple[Body, str, str]] = {
     "json-in-the-prompt": (
         lambda n, talk: with_system(f"Settings: {written(n)}\n{RULES}", talk),
@@ -168,6 +174,11 @@ BODIES: dict[str, tuple[Body, str, str]] = {
         lambda n, talk: with_system(BOOK, talk, tools=[tool(i, ["open"]) for i in range(3 * (n % 2))]),
         "tool-set",
         "tools[0]",
+    ),
+    "passage-in-the-first-user-message": (
+        lambda n, talk: {"messages": [told(n, talk[0]), *talk[1:]]},
+        "retrieved-context",
+        "messages[0].content",
     ),
     "adapter-by-turn": (
         lambda n, talk: with_system(BOOK, talk, **({"lora_name": "tone"} if n % 2 else {})),

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from keepwarm.diagnose.callsites import Site
-from keepwarm.diagnose.changes import Change, explain
+from keepwarm.diagnose.changes import Change, ChangeKind, explain
 from keepwarm.diagnose.edits import Alignment, align
 from keepwarm.diagnose.fixes import Place, text_at
 from keepwarm.diagnose.measured import Measured
@@ -26,6 +26,7 @@ _LEADING_MESSAGES = 4
 _MAX_PARTS = 8
 _CONTEXT_CHARS = 24
 _MESSAGES_PLACED = 64
+_OF_SLOTS = (ChangeKind.VALUE, ChangeKind.REWRITTEN)
 _VALUES_KEPT = 2_000
 _VALUE_CHARS = 20_000
 
@@ -111,13 +112,18 @@ class SiteView:
 
     @functools.cached_property
     def changes(self) -> tuple[Change, ...]:
-        """Explained edits of earlier messages, in row order."""
-        return tuple(
+        """Explained edits of earlier messages, in row order. What nearly every request edits is a slot."""
+        found = [
             change
             for _, alignment in self.alignments.values()
             for edit in alignment.edits
             for change in explain(self.catalog, edit)
-        )
+        ]
+        edited = Counter(change.path for change in found if change.kind in _OF_SLOTS)
+        slots = {
+            slot.place.path() for slot in self.slots if 2 * edited[slot.place.path()] > len(self.alignments)
+        }
+        return tuple(change for change in found if change.kind not in _OF_SLOTS or change.path not in slots)
 
     @functools.cached_property
     def tools(self) -> ToolChanges:
