@@ -152,12 +152,16 @@ def test_text_that_moves_with_the_turns_stays_where_it_was_first() -> None:
 
 
 def test_history_forgets_when_reset() -> None:
-    catalog = Catalog(requests([chat("a"), chat("a", "b", "c")]))
-    fix = KeepHistory({1: (0, align(catalog, catalog.rows[0], catalog.rows[1]))}, (), [0, 1])
-    for _ in range(2):
-        fix.reset()
-        after = [apply_fixes([fix], row, catalog.request(row)) for row in catalog]
-        assert [contents(item) for item in after] == [["a"], ["a", "b", "c"]]
+    whole, window = chat("one", "two", "three"), chat("three", "four", "five")
+    catalog = Catalog(requests([whole, window]))
+    first, second = catalog.rows
+    fix = KeepHistory({1: (0, align(catalog, first, second))}, (), [0, 1])
+    apply_fixes([fix], first, catalog.request(first))
+    grown = apply_fixes([fix], second, catalog.request(second))
+    assert contents(grown) == ["one", "two", "three", "four", "five"]
+    fix.reset()
+    alone = apply_fixes([fix], second, catalog.request(second))
+    assert contents(alone) == ["three", "four", "five"]
 
 
 A, B, C = ({"function": {"name": name, "description": name * 3}} for name in "abc")

@@ -76,6 +76,15 @@ def test_misses_after_short_and_long_silence_alike_are_not_expired() -> None:
     assert sum(missing > 0 for missing in found.shortfall) == 4
 
 
+def test_a_time_to_live_has_to_hold_what_is_used_within_it() -> None:
+    # Long silences explain most of what is missing, yet half of the prefixes used in time miss too.
+    gaps_s = [20.0, 25.0, 20.0, 25.0, 4000.0, 5000.0, 4500.0, 4200.0]
+    found = recorded(conversation(gaps_s), [True, False, True, False, True, False, False, False, False])
+    assert sum(missing > 0 for missing in found.shortfall) == 6
+    assert found.expired == frozenset()
+    assert found.ttl_s is None
+
+
 def test_misses_within_seconds_are_no_time_to_live() -> None:
     items = conversation([10, 11, 12, 13, 14, 15])
     found = recorded(items, [True] + [False] * 6)
@@ -99,7 +108,6 @@ def test_nothing_recorded_means_nothing_missing() -> None:
     found = measure(traffic_of(conversation([20, 4000])))
     assert set(found.shortfall) == {0}
     assert found.expired == frozenset()
-    assert found.total_prompt == sum(found.prompt)
 
 
 def test_requests_without_times_have_a_shortfall_and_no_time_to_live() -> None:
