@@ -60,9 +60,9 @@ def _causes_with_misses(folder: Path, misses: int) -> list[str]:
     for n, item in enumerate(items):
         cached = 0 if 1 < n <= misses + 1 else plain.hit[n]
         usage = {"prompt_tokens": plain.prompt[n], "prompt_tokens_details": {"cached_tokens": cached}}
-        record = {"id": item.id, "timestamp": item.time_s, "session_id": "s"}
-        record |= {"body": {"model": "m", "messages": item.messages}, "response": {"usage": usage}}
-        records.append(record)
+        body = {"model": "m", "messages": item.messages}
+        head = {"id": item.id, "timestamp": item.time_s, "session_id": "s"}
+        records.append({**head, "body": body, "response": {"usage": usage}})
     path.write_bytes(b"\n".join(msgspec.json.encode(record) for record in records))
     return [finding.cause for finding in diagnose(str(path)).findings]
 

@@ -143,6 +143,18 @@ def test_set_phrases_of_long_chats_are_no_examples(tmp_path: Path) -> None:
     assert causes(diagnose(str(path))) == []
 
 
+def test_two_samples_of_one_script_rewrite_nothing(tmp_path: Path) -> None:
+    """The same questions, answered afresh: the second run is a branch, not an edit of the first."""
+    script = [m for m in turns(6) if m["role"] != "assistant"]
+    conversations: list[Messages] = []
+    for sample in range(3):
+        said = script[:2]
+        for n in range(5):
+            conversations.append(said)
+            said = [*said, message("assistant", text(100 * sample + 50 + n)), script[n + 2]]
+    assert causes(diagnosed(tmp_path, conversations)) == []
+
+
 def test_sound_in_other_bytes_is_reencoded_media(tmp_path: Path) -> None:
     conversations = []
     for n in range(8):

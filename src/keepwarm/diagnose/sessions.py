@@ -51,12 +51,24 @@ def _parent(catalog: Catalog, row: Row, earlier: Sequence[Row]) -> int | None:
         return newest.index  # the usual case: the session just grows
     mine = Counter(catalog.message_key(content) for content in row.messages)
     best, best_shared = earlier[-1], -1
+    for candidate in reversed(earlier):
+        if _is_next_turn(catalog, candidate, row):
+            return candidate.index
     for candidate in earlier:
         theirs = Counter(catalog.message_key(content) for content in candidate.messages)
         shared = (mine & theirs).total()
         if shared >= best_shared:
             best, best_shared = candidate, shared
     return best.index
+
+
+def _is_next_turn(catalog: Catalog, candidate: Row, row: Row) -> bool:
+    """Whether ``row`` is ``candidate``, one answer, and what came after it, word for word."""
+    count = len(candidate.messages)
+    if count < 2 or row.messages[:count] != candidate.messages:
+        return False
+    added = [catalog.message(content).get("role") for content in row.messages[count:]]
+    return added.count("assistant") == 1
 
 
 def _sessions(catalog: Catalog, blocks: Sequence[BlockHashes]) -> list[str]:
