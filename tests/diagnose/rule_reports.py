@@ -25,7 +25,7 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
     yield f"hit rate {diagnosis.hit_rate:.3f}, if fixed {diagnosis.hit_rate_if_fixed:.3f}"
     for site in diagnosis.call_sites:
         traffic = f"{site.requests} requests, {site.sessions} sessions"
-        yield f"{site.id} {site.name!r}: {traffic}, lost {site.lost_tokens}"
+        yield f"{site.id}: {traffic}, lost {site.lost_tokens}"
     for finding in diagnosis.findings:
         yield ""
         yield from _finding(finding)
