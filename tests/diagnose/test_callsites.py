@@ -55,8 +55,8 @@ def test_recorded_names_win_over_the_text() -> None:
 
 
 def test_sites_of_one_name_are_told_apart_by_number() -> None:
-    items = systems(f"Rules.\n{LONG}", f"Rules.\n{OTHER}")
-    assert [site.name for site in find_sites(Catalog(items))[0]] == ["Rules.", "Rules. (2)"]
+    items = systems(f"Rules of work.\n{LONG}", f"Rules of work.\n{OTHER}")
+    assert [site.name for site in find_sites(Catalog(items))[0]] == ["Rules of work.", "Rules of work. (2)"]
 
 
 def test_every_request_has_a_site() -> None:
