@@ -22,6 +22,7 @@ _SAME_SITE = 0.3
 _MEMBERS_KEPT = 4
 _WORDS = re.compile(r"\w+")
 _NAME_CHARS = 48
+_NAME_LINES = 60
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,10 +34,11 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Cluster(msgspec.Struct):
-    name: str
+    name: str  # empty: to be found among the lines
     tools: frozenset[str]
     has_head: bool
     members: list[frozenset[int]]  # shingles of a few heads
+    lines: list[str]  # that all heads so far have in common
     rows: list[int]
 
 
@@ -44,7 +46,7 @@ def find_sites(catalog: Catalog) -> tuple[tuple[Site, ...], tuple[int, ...]]:
     """The call sites in order of first use, and the site number of each request."""
     finder = _Finder(catalog)
     numbers = [finder.assign(row) for row in catalog.rows]
-    names = _distinct([cluster.name for cluster in finder.clusters])
+    names = _distinct([_name(cluster) for cluster in finder.clusters])
     sites = tuple(
         Site(id=f"site-{i + 1}", name=name, rows=tuple(cluster.rows))
         for i, (name, cluster) in enumerate(zip(names, finder.clusters, strict=True))
@@ -77,7 +79,7 @@ class _Finder:
         return self._known[signature]
 
     def _match(self, row: Row, head: tuple[ContentId, ...], tools: frozenset[str]) -> int:
-        has_head = bool(head)
+        has_head = bool(head) or row.prompt_text is not None
         text = _head_text(self.catalog, row, head)
         shingles = _shingles(text)
         best, best_share = None, 0.0
@@ -91,6 +93,8 @@ class _Finder:
         threshold = _SAME_SITE if has_head else 0.0
         if best is not None and best_share >= threshold and (has_head or best_share > 0.0):
             cluster = self.clusters[best]
+            own = frozenset(_lines(text))
+            cluster.lines = [line for line in cluster.lines if line in own]
             if len(cluster.members) < _MEMBERS_KEPT and best_share < 0.9:
                 cluster.members.append(shingles)
             return best
@@ -102,11 +106,19 @@ class _Finder:
                 if len(self.clusters[loose].members) < _MEMBERS_KEPT:
                     self.clusters[loose].members.append(shingles)
                 return loose
-        return self._new(_name(text, row), tools, has_head, shingles)
+        name = "hashed prompts" if row.hashed is not None else ""
+        return self._new(name, tools, has_head, shingles, _lines(text))
 
-    def _new(self, name: str, tools: frozenset[str], has_head: bool, shingles: frozenset[int] | None) -> int:
+    def _new(
+        self,
+        name: str,
+        tools: frozenset[str],
+        has_head: bool,
+        shingles: frozenset[int] | None,
+        lines: Sequence[str] = (),
+    ) -> int:
         members = [] if shingles is None else [shingles]
-        self.clusters.append(_Cluster(name, tools, has_head, members, []))
+        self.clusters.append(_Cluster(name, tools, has_head, members, list(lines), []))
         return len(self.clusters) - 1
 
 
@@ -168,12 +180,20 @@ def _containment(a: frozenset[int], b: frozenset[int]) -> float:
     return len(a & b) / smaller if smaller else float(not a and not b)
 
 
-def _name(text: str, row: Row) -> str:
-    if row.hashed is not None:
-        return "hashed prompts"
-    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    short = line if len(line) <= _NAME_CHARS else line[: _NAME_CHARS - 1].rstrip() + "…"
-    return short or "empty prompt"
+def _lines(text: str) -> list[str]:
+    """The first lines of a head that could name it: some words, no markers of a chat template."""
+    lines = (line.strip() for line in text.splitlines()[:_NAME_LINES])
+    return [line for line in lines if len(line.split()) > 1 and "<|" not in line]
+
+
+def _name(cluster: _Cluster) -> str:
+    """A call site's first stable line: what varies may be about a person and does not belong into a name."""
+    if cluster.name:
+        return cluster.name
+    if not cluster.has_head:
+        return f"no system prompt, {len(cluster.tools)} tools" if cluster.tools else "no system prompt"
+    line = next(iter(cluster.lines), "no stable first line")
+    return line if len(line) <= _NAME_CHARS else line[: _NAME_CHARS - 1].rstrip() + "…"
 
 
 def _distinct(names: Sequence[str]) -> list[str]:

@@ -52,7 +52,7 @@ def _read(trace: Trace, options: Options, progress: Progress) -> Traffic:
     requests = trace.requests(_Increments(progress))
     first = next(requests, None)
     encoder = choose_encoder(trace, options, first)
-    block_size = options.block_size or _recorded_block_size(first) or _DEFAULT_BLOCK_SIZE
+    block_size = _block_size(first, options)
     traffic = Traffic(Catalog(), encoder, block_size=block_size, capacity_blocks=options.capacity_blocks)
     if first is not None:
         traffic.add(first)
@@ -61,10 +61,12 @@ def _read(trace: Trace, options: Options, progress: Progress) -> Traffic:
     return traffic
 
 
-def _recorded_block_size(first: Request | None) -> int | None:
-    if first is None:
-        return None
-    return first.hashed.block_size if first.hashed is not None else first.block_size
+def _block_size(first: Request | None, options: Options) -> int:
+    """A hash-only trace brings its own; else the caller's, the recorded engine's, or the usual one."""
+    if first is not None and first.hashed is not None:
+        return first.hashed.block_size
+    recorded = first.block_size if first is not None else None
+    return options.block_size or recorded or _DEFAULT_BLOCK_SIZE
 
 
 def _assemble(trace: Trace, accounts: Accounts, proven: Sequence[Proven]) -> Diagnosis:

@@ -46,8 +46,8 @@ def site_findings(accounts: Accounts, site: Site) -> Iterator[Proven]:
     block_size = accounts.measured.block_size
     share = _WORTH_SHARE * sum(accounts.measured.prompt[i] for i in site.rows)
     worth = [
-        gain.recoverable_tokens - gain.added_tokens
-        >= max(share, max(_WORTH_BLOCKS, len(suspect.candidate.rows)) * block_size)
+        gain.recoverable_tokens >= max(share, max(_WORTH_BLOCKS, len(suspect.candidate.rows)) * block_size)
+        and gain.recoverable_tokens > gain.added_tokens
         for suspect, gain in zip(suspects, gains, strict=True)
     ]
     reported = [

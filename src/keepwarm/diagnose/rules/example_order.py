@@ -85,9 +85,8 @@ def example_messages(view: SiteView) -> frozenset[ContentId]:
         content for content, count in carried.items() if count >= max(2, _MIN_SHARE_OF_SESSIONS * len(first))
     )
     orders = {tuple(c for c in row.messages if c in shared) for row in view.rows}
-    longest = {tuple(sorted(order)) for order in orders if len(order) == len(shared)}
     several = len([order for order in orders if len(order) == len(shared)]) > 1
-    return shared if len(shared) >= _MIN_SHARED and several and longest else frozenset()
+    return shared if len(shared) >= _MIN_SHARED and several else frozenset()
 
 
 def _units(view: SiteView, row: Row, examples: frozenset[ContentId]) -> list[list[int]]:

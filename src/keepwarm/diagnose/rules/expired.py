@@ -42,5 +42,5 @@ class Expired(Rule):
         """Rows whose shortfall a time to live explains."""
         rows = [row.index for row in view.rows if row.index in view.measured.expired]
         if rows and view.measured.ttl_s is not None:
-            note = f"nothing is left of prefixes unused for more than about {round(view.measured.ttl_s)} s"
+            note = f"prefixes unused for more than {round(view.measured.ttl_s)} s did not hit"
             yield from measured_candidate(view, view.measured.shortfall, rows, note=note, confidence=0.85)

@@ -85,6 +85,8 @@ class Renderer:
                 traced=self._traced.from_string(source),
                 plain=self._plain.from_string(source),
                 parts=walks_over_parts(self._plain.parse(source)),
+                # Ours prints arguments as recorded, so that spacing lost on replay shows.
+                decode_arguments=not self.is_builtin,
             )
         except jinja2.TemplateSyntaxError as error:
             raise TemplateError(
@@ -147,11 +149,13 @@ class Renderer:
 class _Compiled:
     """A template compiled both ways, and what was learnt about it."""
 
-    def __init__(self, *, traced: jinja2.Template, plain: jinja2.Template, parts: bool) -> None:
+    def __init__(
+        self, *, traced: jinja2.Template, plain: jinja2.Template, parts: bool, decode_arguments: bool
+    ) -> None:
         self.traced = traced
         self.plain = plain
         self.parts = parts
-        self.decode_arguments = True  # until the template proves to want text
+        self.decode_arguments = decode_arguments  # until the template proves to want text
 
     def conversation(self, wrap: Wrapper) -> Conversation:
         return Conversation(wrap, parts=self.parts, decode_arguments=self.decode_arguments)
