@@ -24,11 +24,10 @@ _ONE_BUCKET_BLOCKS = 1 << 18  # below this one sort is cheaper than sixteen sele
 class Holders(NamedTuple):
     """Earlier holders of every block of every request, flat: request ``i`` has ``starts[i]:starts[i + 1]``.
 
-    ``earliest`` and ``latest`` are indices of earlier requests, -1 where none held the block.
+    ``latest`` are indices of the latest earlier requests, -1 where none held the block.
     """
 
     starts: npt.NDArray[np.int64]
-    earliest: RequestIndices
     latest: RequestIndices
 
     def shared_blocks(self) -> npt.NDArray[np.int64]:
@@ -49,7 +48,7 @@ class SharedPrefix(NamedTuple):
 
 
 def block_holders(blocks: Sequence[BlockHashes]) -> Holders:
-    """Earliest and latest earlier holder of each block.
+    """The latest earlier holder of each block.
 
     Beside its input and result it needs one copy of the hashes and some scratch for sorting a bucket.
     ``blocks[i]`` are the chained hashes of request ``i``, so none occurs twice in one request.
@@ -57,16 +56,15 @@ def block_holders(blocks: Sequence[BlockHashes]) -> Holders:
     starts = np.zeros(len(blocks) + 1, dtype=np.int64)
     np.cumsum([len(hashes) for hashes in blocks], out=starts[1:])
     hashes = np.concatenate(blocks) if blocks else np.empty(0, dtype=np.uint64)
-    earliest = np.full(len(hashes), -1, dtype=np.int32)
     latest = np.full(len(hashes), -1, dtype=np.int32)
     if len(hashes) < _ONE_BUCKET_BLOCKS:
-        _fill(hashes, np.arange(len(hashes)), starts, earliest, latest)
-        return Holders(starts, earliest, latest)
+        _fill(hashes, np.arange(len(hashes)), starts, latest)
+        return Holders(starts, latest)
     bucket_of = (hashes >> np.uint64(64 - _BUCKET_BITS)).astype(np.uint8)
     for bucket in range(1 << _BUCKET_BITS):
         positions = np.flatnonzero(bucket_of == bucket)
-        _fill(hashes[positions], positions, starts, earliest, latest)
-    return Holders(starts, earliest, latest)
+        _fill(hashes[positions], positions, starts, latest)
+    return Holders(starts, latest)
 
 
 def longest_shared_prefix(blocks: Sequence[BlockHashes]) -> list[SharedPrefix]:
@@ -84,10 +82,9 @@ def _fill(
     hashes: BlockHashes,
     positions: npt.NDArray[np.int64],
     starts: npt.NDArray[np.int64],
-    earliest: RequestIndices,
     latest: RequestIndices,
 ) -> None:
-    """Write the holders of the blocks at ``positions`` (ascending) into the two result arrays."""
+    """Write the holders of the blocks at ``positions`` (ascending) into ``latest``."""
     if not len(hashes):
         return
     order = np.argsort(hashes, kind="stable")  # stable: within a hash, in request order
@@ -95,7 +92,5 @@ def _fill(
     positions = positions[order]
     owners = (np.searchsorted(starts, positions, side="right") - 1).astype(np.int32)
     repeats = np.append(False, hashes[1:] == hashes[:-1])
-    group_firsts = np.maximum.accumulate(np.where(repeats, 0, np.arange(len(hashes))))
     at = np.flatnonzero(repeats)
     latest[positions[at]] = owners[at - 1]
-    earliest[positions[at]] = owners[group_firsts[at]]

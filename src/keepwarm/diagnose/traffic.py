@@ -14,6 +14,7 @@ from keepwarm.trace.encode import PromptEncoder
 from keepwarm.trace.hashes import BlockHashes, block_hashes, hashed_prompt_blocks
 from keepwarm.trace.prompt import Prompt, TokenIds
 from keepwarm.trace.records import Request
+from keepwarm.trace.slabs import HashSlabs
 
 ADAPTER_PARAMS = ("lora_name", "lora_request", "lora", "adapter", "adapter_id")
 _PROMPTS_KEPT = 64
@@ -42,13 +43,15 @@ class Traffic:
         self.block_size = block_size
         self.capacity_blocks = capacity_blocks
         self.encoded: list[Encoded] = []
+        self._slabs = HashSlabs()
         self.ids = functools.lru_cache(maxsize=_PROMPTS_KEPT)(self._ids)
         self.prompt = functools.lru_cache(maxsize=_PROMPTS_KEPT)(self._prompt)
 
     def add(self, request: Request) -> None:
         """Catalogue and encode the next request of the trace."""
         self.catalog.add(request)
-        self.encoded.append(self.encode(request))
+        encoded = self.encode(request)
+        self.encoded.append(Encoded(self._slabs.keep(encoded.blocks), encoded.prompt_tokens))
 
     def encode(self, request: Request) -> Encoded:
         """Hashes of a request, recorded or changed. Does not touch the traffic."""

@@ -19,6 +19,7 @@ import zstandard
 
 from keepwarm.trace.prompt import TokenIds
 from keepwarm.trace.records import HashedPrompt, JsonObject, Request, Usage
+from keepwarm.trace.slabs import ByteSlabs
 
 ContentId = NewType("ContentId", int)
 """Identity of a stored JSON value: equal ids mean byte-equal serialisations."""
@@ -34,7 +35,7 @@ class ContentStore:
 
     def __init__(self) -> None:
         self._ids: dict[bytes, ContentId] = {}
-        self._payloads: list[bytes] = []
+        self._payloads = ByteSlabs()
         self._encoder = msgspec.json.Encoder()
         self._compressor = zstandard.ZstdCompressor(level=1)
         self._decompressor = zstandard.ZstdDecompressor()
@@ -130,7 +131,8 @@ class Catalog:
             prompt_text=None if text is None else store.add(text),
             prompt_token_ids=_as_token_ids(request.prompt_token_ids),
             hashed=request.hashed,
-            answer=None if request.answer is None else store.add(request.answer),
+            # Only an answer recorded as tokens is in the simulated cache, so only that is kept.
+            answer=store.add(request.answer) if request.answer and request.answer_token_ids else None,
             answer_token_ids=_as_token_ids(request.answer_token_ids),
             usage=request.usage,
             chat_template=request.chat_template,
