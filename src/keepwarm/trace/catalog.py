@@ -131,8 +131,7 @@ class Catalog:
             prompt_text=None if text is None else store.add(text),
             prompt_token_ids=_as_token_ids(request.prompt_token_ids),
             hashed=request.hashed,
-            # Only an answer recorded as tokens is in the simulated cache, so only that is kept.
-            answer=store.add(request.answer) if request.answer and request.answer_token_ids else None,
+            answer=store.add(request.answer) if _is_cached(request) else None,
             answer_token_ids=_as_token_ids(request.answer_token_ids),
             usage=request.usage,
             chat_template=request.chat_template,
@@ -176,6 +175,11 @@ class Catalog:
             chat_template=row.chat_template,
             block_size=row.block_size,
         )
+
+
+def _is_cached(request: Request) -> bool:
+    """Whether the simulated cache holds the answer: it does if the answer is recorded as tokens."""
+    return request.answer is not None and bool(request.answer_token_ids)
 
 
 def _as_token_ids(ids: Sequence[int] | None) -> TokenIds | None:
