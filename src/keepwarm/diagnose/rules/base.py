@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
@@ -58,8 +58,3 @@ class Rule(ABC):
     def fixable(cls) -> bool:
         """Whether a change in the application's own source removes the cause."""
         return cls.owner in (Owner.APP, Owner.MODEL)
-
-
-def earliest(paths: Sequence[tuple[int, str]]) -> str:
-    """The path nearest to the beginning of the prompt, by message index."""
-    return min(paths)[1]
