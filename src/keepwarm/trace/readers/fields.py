@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -77,6 +78,11 @@ def as_duration(value: object) -> float | None:
     return float(value) if 0 <= value < math.inf else None
 
 
+def seconds_between(start_s: float | None, end_s: float | None) -> float | None:
+    """The time from ``start_s`` to ``end_s``, if both are known and in this order."""
+    return None if start_s is None or end_s is None or end_s < start_s else end_s - start_s
+
+
 def _seconds_of_text(text: str) -> float | None:
     if len(text) > 64:
         return None
@@ -104,25 +110,18 @@ def first(record: JsonObject, *names: str) -> Any:
 
 
 def session_of(*objects: object) -> str | None:
-    """The session named by the first object that names one."""
-    for candidate in objects:
-        if isinstance(candidate, dict):
-            for key in SESSION_KEYS:
-                text = as_text(candidate.get(key))
-                if text:
-                    return text
-    return None
+    """The session named by the first object that names one (see ``SESSION_KEYS``)."""
+    return _first_text(objects, SESSION_KEYS)
 
 
 def call_site_of(*objects: object) -> str | None:
     """The call site named by the first object that names one (see ``CALL_SITE_KEYS``)."""
-    for candidate in objects:
-        if isinstance(candidate, dict):
-            for key in CALL_SITE_KEYS:
-                text = as_text(candidate.get(key))
-                if text:
-                    return text
-    return None
+    return _first_text(objects, CALL_SITE_KEYS)
+
+
+def _first_text(objects: Iterable[object], keys: Sequence[str]) -> str | None:
+    texts = (as_text(as_object(candidate).get(key)) for candidate in objects for key in keys)
+    return next((text for text in texts if text is not None), None)
 
 
 def token_ids(value: object) -> list[int] | None:

@@ -16,6 +16,7 @@ from keepwarm.trace.readers.fields import (
     call_site_of,
     first,
     from_json_text,
+    seconds_between,
     session_of,
 )
 from keepwarm.trace.records import JsonObject, Request, Skipped, Usage
@@ -81,7 +82,7 @@ def _generation(record: JsonObject, line: int, session: str | None) -> Iterator[
         prompt_text=body.prompt_text,
         answer=_answer(from_json_text(record.get("output"))),
         usage=_usage(record),
-        ttft_s=None if start_s is None or token_s is None or token_s < start_s else token_s - start_s,
+        ttft_s=seconds_between(start_s, token_s),
         end_s=as_seconds(first(record, "endTime", "end_time")),
     )
 

@@ -18,6 +18,7 @@ from keepwarm.trace.readers.fields import (
     chat_usage,
     first,
     from_json_text,
+    seconds_between,
 )
 from keepwarm.trace.readers.openai_chat import chat_answer
 from keepwarm.trace.readers.openai_responses import responses_body
@@ -67,9 +68,7 @@ class LiteLLMReader(Reader):
             line=line,
             id=as_text(first(record, "id", "request_id", "litellm_call_id")) or f"line-{line}",
             time_s=start_s,
-            session=as_text(
-                first(record, "session_id", "litellm_session_id", "trace_id", "litellm_trace_id")
-            ),
+            session=as_text(first(record, *_SESSION_KEYS)),
             call_site=call_site_of(metadata, metadata.get("requester_metadata")),
             model=body.model or as_text(record.get("model_group")) or "",
             messages=body.messages,
@@ -80,7 +79,7 @@ class LiteLLMReader(Reader):
             answer=answer.message,
             answer_token_ids=answer.token_ids,
             usage=_usage(record, answer.usage, metadata),
-            ttft_s=None if start_s is None or token_s is None or token_s < start_s else token_s - start_s,
+            ttft_s=seconds_between(start_s, token_s),
             end_s=as_seconds(first(record, "endTime", "end_time")),
         )
         return (request,)

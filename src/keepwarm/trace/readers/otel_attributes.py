@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from keepwarm.trace.readers.fields import as_list, as_object, from_json_text
+from keepwarm.trace.readers.fields import as_list, as_object
 from keepwarm.trace.records import JsonObject
 
 
@@ -26,11 +26,6 @@ def numbered(attributes: JsonObject, prefix: str) -> list[JsonObject]:
             if number.isascii() and number.isdigit() and len(number) < 7 and name:
                 items.setdefault(int(number), {})[name] = value
     return [items[number] for number in sorted(items)]
-
-
-def structured(value: Any) -> Any:
-    """The value of an attribute that holds structure, mostly as a string of JSON."""
-    return from_json_text(value)
 
 
 def _pairs(pairs: Any) -> JsonObject:

@@ -15,8 +15,9 @@ from keepwarm.trace.readers.fields import (
     as_seconds,
     as_text,
     first,
+    from_json_text,
 )
-from keepwarm.trace.readers.otel_attributes import attributes_of, numbered, structured
+from keepwarm.trace.readers.otel_attributes import attributes_of, numbered
 from keepwarm.trace.readers.otel_messages import span_answer, span_messages
 from keepwarm.trace.records import JsonObject, Request, Skipped, Usage
 
@@ -108,11 +109,11 @@ def _request(span: JsonObject, line: int) -> Iterator[Request]:
 
 
 def _tools(attributes: JsonObject) -> list[JsonObject]:
-    defined = structured(attributes.get("gen_ai.tool.definitions"))
+    defined = from_json_text(attributes.get("gen_ai.tool.definitions"))
     if defined:
         return tools_of(defined)
     functions = numbered(attributes, "llm.request.functions")
-    return tools_of([{key: structured(value) for key, value in tool.items()} for tool in functions])
+    return tools_of([{key: from_json_text(value) for key, value in tool.items()} for tool in functions])
 
 
 def _params(attributes: JsonObject) -> JsonObject:

@@ -7,8 +7,8 @@ from typing import Any
 from keepwarm.trace.readers.base import Unusable
 from keepwarm.trace.readers.chat import chat_messages, kind
 from keepwarm.trace.readers.dialogue import Content, Dialogue, text_or_parts
-from keepwarm.trace.readers.fields import as_list, as_object, as_text, first, to_json_text
-from keepwarm.trace.readers.otel_attributes import attributes_of, numbered, structured
+from keepwarm.trace.readers.fields import as_list, as_object, as_text, first, from_json_text, to_json_text
+from keepwarm.trace.readers.otel_attributes import attributes_of, numbered
 from keepwarm.trace.records import JsonObject
 
 _MESSAGE_EVENTS = {
@@ -26,10 +26,10 @@ def span_messages(attributes: JsonObject, events: list[Any]) -> list[JsonObject]
     JSON in ``gen_ai.prompt``; or one event per message. Empty where the span has none.
     """
     dialogue = Dialogue()
-    system = structured(attributes.get("gen_ai.system_instructions"))
+    system = from_json_text(attributes.get("gen_ai.system_instructions"))
     if system:
         dialogue.say("system", _system_text(system))
-    given = structured(attributes.get("gen_ai.input.messages"))
+    given = from_json_text(attributes.get("gen_ai.input.messages"))
     if given is not None:
         if not isinstance(given, list):
             raise Unusable(f"gen_ai.input.messages is {kind(given)}; a list is expected")
@@ -39,7 +39,7 @@ def span_messages(attributes: JsonObject, events: list[Any]) -> list[JsonObject]
     numbered_ones = numbered(attributes, "gen_ai.prompt")
     if numbered_ones:
         return chat_messages([*dialogue.messages, *map(_of_numbered, numbered_ones)])
-    whole = structured(attributes.get("gen_ai.prompt"))
+    whole = from_json_text(attributes.get("gen_ai.prompt"))
     if isinstance(whole, list) and whole:
         return chat_messages([*dialogue.messages, *whole])
     said = [_of_event(as_object(event)) for event in events]
@@ -50,7 +50,7 @@ def span_messages(attributes: JsonObject, events: list[Any]) -> list[JsonObject]
 def span_answer(attributes: JsonObject) -> JsonObject | None:
     """The first message that came back."""
     dialogue = Dialogue()
-    given = as_list(structured(attributes.get("gen_ai.output.messages")))
+    given = as_list(from_json_text(attributes.get("gen_ai.output.messages")))
     completions = numbered(attributes, "gen_ai.completion")
     try:
         if given:
@@ -147,7 +147,7 @@ def _of_numbered(message: JsonObject) -> JsonObject:
         }
         for call in numbered(message, "tool_calls")
     ]
-    chat: JsonObject = {"role": message.get("role"), "content": structured(message.get("content"))}
+    chat: JsonObject = {"role": message.get("role"), "content": from_json_text(message.get("content"))}
     if not isinstance(chat["content"], list):
         chat["content"] = message.get("content")
     if calls:
@@ -162,10 +162,10 @@ def _of_event(event: JsonObject) -> JsonObject | None:
     if role is None:
         return None
     given = attributes_of(event)
-    told = structured(given.get("gen_ai.event.content"))
+    told = from_json_text(given.get("gen_ai.event.content"))
     given = {**given, **told} if isinstance(told, dict) else given
     message: JsonObject = {"role": as_text(given.get("role")) or role, "content": given.get("content")}
-    calls = structured(given.get("tool_calls"))
+    calls = from_json_text(given.get("tool_calls"))
     if calls:
         message["tool_calls"] = calls
     if role == "tool":
