@@ -15,6 +15,7 @@ from keepwarm.diagnose.edits import align
 from keepwarm.diagnose.fixes import (
     AddTools,
     CutSlot,
+    Destination,
     DropParam,
     Fix,
     FreezeClock,
@@ -255,3 +256,20 @@ def test_what_the_catalog_shares_is_never_mutated() -> None:
 )
 def test_the_path_of_a_place(place: Place, path: str) -> None:
     assert place.path() == path
+
+
+def test_what_stays_for_a_session_goes_to_the_top_of_its_first_turn() -> None:
+    talk = [
+        {"role": "system", "content": "For Ann. Rules."},
+        {"role": "user", "content": "One"},
+        {"role": "assistant", "content": "Two"},
+        {"role": "user", "content": "Three"},
+    ]
+
+    def texts(place: Place, end: int) -> list[str]:
+        cut = CutSlot(place, {0: Range(end - 2, end)}, rows=[0], to=Destination.FIRST_TURN)
+        [after] = fixed([Request(line=1, id="r", messages=talk)], cut)
+        return [message["content"] for message in after.messages]
+
+    assert texts(Place(0), 7) == ["For A. Rules.", "nn\nOne", "Two", "Three"]
+    assert texts(Place(1), 2) == ["For Ann. Rules.", "e\nOn", "Two", "Three"]

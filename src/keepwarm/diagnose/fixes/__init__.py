@@ -8,7 +8,7 @@ memory (the conversation as it would have grown) see the requests in recorded or
 from __future__ import annotations
 
 from keepwarm.diagnose.fixes.base import Fix, apply_fixes
-from keepwarm.diagnose.fixes.draft import Draft, Place, text_at
+from keepwarm.diagnose.fixes.draft import Destination, Draft, Place, text_at
 from keepwarm.diagnose.fixes.messages import CutSlot, KeepHistory, OrderMessages, ReplaceContent
 from keepwarm.diagnose.fixes.request import (
     AddTools,
@@ -22,6 +22,7 @@ from keepwarm.diagnose.fixes.request import (
 __all__ = [
     "AddTools",
     "CutSlot",
+    "Destination",
     "Draft",
     "DropParam",
     "Fix",

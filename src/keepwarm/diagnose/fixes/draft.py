@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,6 +12,8 @@ import msgspec
 from keepwarm.diagnose.slots import Range
 from keepwarm.trace.catalog import Row
 from keepwarm.trace.records import JsonObject, Request
+
+_HEAD_ROLES = ("system", "developer")
 
 
 class Place(NamedTuple):
@@ -27,12 +30,20 @@ class Place(NamedTuple):
         return base if self.part is None else f"{base}[{self.part}].text"
 
 
+class Destination(enum.Enum):
+    """Where a text goes that is taken out of its place."""
+
+    NOWHERE = "it is replaced"
+    TAIL = "to the end of the prompt"
+    FIRST_TURN = "behind the system text, to the top of the first turn, where it stays for the session"
+
+
 class Cut(NamedTuple):
-    """Replace a range of a text; ``to_tail`` says whether what stood there goes to the prompt's end."""
+    """Replace a range of a text; what stood there goes ``to`` another place."""
 
     range: Range
     replacement: str
-    to_tail: bool
+    to: Destination
 
 
 class Draft:
@@ -82,11 +93,15 @@ class Draft:
             text = self.text(place)
             if text is None:
                 continue
-            moved = [text[c.range.start : c.range.end] for c in sorted(cuts) if c.to_tail]
-            self.tail += [value for value in moved if value.strip()]
-            for cut in sorted(cuts, reverse=True):
+            ordered = sorted(cuts, key=lambda cut: cut.range)
+            taken = [(cut.to, text[cut.range.start : cut.range.end]) for cut in ordered]
+            for cut in reversed(ordered):
                 text = text[: cut.range.start] + cut.replacement + text[cut.range.end :]
             self.set_text(place, text)
+            self.tail += [value for to, value in taken if to is Destination.TAIL and value.strip()]
+            self._open_with(
+                place, [value for to, value in taken if to is Destination.FIRST_TURN and value.strip()]
+            )
 
     def text(self, place: Place) -> str | None:
         """The text at ``place``, if this request has one there."""
@@ -109,6 +124,19 @@ class Draft:
             parts[place.part] = {**parts[place.part], "text": text}
             message["content"] = parts
         self.messages[place.message] = message
+
+    def _open_with(self, place: Place, values: Sequence[str]) -> None:
+        """Put ``values`` on top of the first turn; those that stood in a turn go to its end."""
+        if not values:
+            return
+        turn = next((i for i, m in enumerate(self.messages) if m.get("role") not in _HEAD_ROLES), None)
+        stood_in_turn = turn is not None and place.message >= turn
+        target = place if stood_in_turn or turn is None else Place(turn)
+        text = self.text(target)
+        if text is None:
+            self.tail += values
+        else:
+            self.set_text(target, "\n".join([text, *values] if target == place else [*values, text]))
 
     def _append_tail(self) -> None:
         if not self.tail:

@@ -6,30 +6,36 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from keepwarm.diagnose.edits import Alignment
 from keepwarm.diagnose.fixes.base import Fix
-from keepwarm.diagnose.fixes.draft import Cut, Draft, Place
+from keepwarm.diagnose.fixes.draft import Cut, Destination, Draft, Place
 from keepwarm.diagnose.slots import Range
 from keepwarm.trace.catalog import Catalog, ContentId, message_text
 from keepwarm.trace.records import JsonObject
 
 
 class CutSlot(Fix):
-    """Take a slot out of a stable text, to the prompt's end or in favour of a constant."""
+    """Take a slot out of a stable text: ``to`` another place, or in favour of a ``constant``."""
 
     stage = 0
 
     def __init__(
-        self, place: Place, ranges: Mapping[int, Range], *, constant: str | None, rows: Iterable[int]
+        self,
+        place: Place,
+        ranges: Mapping[int, Range],
+        *,
+        rows: Iterable[int],
+        constant: str | None = None,
+        to: Destination = Destination.TAIL,
     ) -> None:
         super().__init__(rows)
         self.place = place
         self._ranges = ranges  # by row
         self._constant = constant
+        self._to = to if constant is None else Destination.NOWHERE
 
     def apply(self, draft: Draft) -> None:
         found = self._ranges.get(draft.row.index)
         if found is not None:
-            moves = self._constant is None
-            draft.cuts[self.place].append(Cut(found, self._constant or "", moves))
+            draft.cuts[self.place].append(Cut(found, self._constant or "", self._to))
 
 
 class ReplaceContent(Fix):

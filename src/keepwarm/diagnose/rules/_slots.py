@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from keepwarm.diagnose.changes import Change
 from keepwarm.diagnose.findings import Evidence
-from keepwarm.diagnose.fixes import CutSlot, Fix, Place, ReplaceContent, ReplaceTools
+from keepwarm.diagnose.fixes import CutSlot, Destination, Fix, Place, ReplaceContent, ReplaceTools
 from keepwarm.diagnose.rules.base import Candidate
 from keepwarm.diagnose.slot_types import Seen, SlotType, classify
 from keepwarm.diagnose.slots import learn_skeleton, pick_variants
@@ -86,6 +86,7 @@ def _slot_candidate(view: SiteView, place: Place, slots: Sequence[TypedSlot], co
             place,
             slot.ranges,
             constant=slot.first_value if constant else None,
+            to=Destination.FIRST_TURN if slot.type is SlotType.IDENTITY else Destination.TAIL,
             rows=slot.ranges,
         )
         for slot in slots
