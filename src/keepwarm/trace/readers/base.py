@@ -30,10 +30,10 @@ class Reader(ABC):
     is the documentation of the format.
     """
 
-    name: ClassVar[str]
-    prompt_texts_known: ClassVar[bool] = True
+    name: ClassVar[str]  # as given with ``--format``
+    prompt_texts_known: ClassVar[bool] = True  # false: the file holds block ids instead
     prompt_complete: ClassVar[bool] = True  # false: system text or tools are not in the file
-    sessions_known: ClassVar[bool] = True
+    sessions_known: ClassVar[bool] = True  # false: the format has no field that names one
     is_text: ClassVar[bool] = False  # lines of a log instead of JSON
 
     @staticmethod
@@ -46,7 +46,10 @@ class Reader(ABC):
 
     @staticmethod
     def score_text(text: str) -> float:
-        """The same for a line that is not JSON; 0 unless the format is a log."""
+        """How much a line that is not JSON looks like this format; 0 unless it is a log.
+
+        Changes nothing, never raises.
+        """
         del text
         return 0.0
 
@@ -54,14 +57,15 @@ class Reader(ABC):
     def read(self, record: JsonObject, line: int) -> Iterable[Request | Skipped]:
         """The requests that this record completes: none, one or several.
 
-        May keep the record as state and hold a request back until a later record completes it.
-        Raises Unusable where the record is of no use, RecursionError where it nests too deep.
+        Mutates: it may hold a request back until a later record completes it. Use up the result
+        before the next call; the requests in it stay valid. Raises, there or on the way, Unusable
+        where the record is of no use and RecursionError where it nests too deep.
         """
 
     def read_text(self, text: str, line: int) -> Iterable[Request | Skipped]:
-        """The same for a line of a log; only called where ``is_text``."""
+        """The same for a line of a log; only called where ``is_text``. Mutates, raises as ``read``."""
         raise NotImplementedError
 
     def finish(self) -> Iterable[Request | Skipped]:
-        """What was held back, at the end of the file. Call it once."""
+        """What was held back, at the end of the file. Mutates: call it once, and nothing after it."""
         return ()

@@ -1,4 +1,8 @@
-"""What a tokenizer must offer, and how a text may be cut for it."""
+"""What a tokenizer must offer, and how a text may be cut for it.
+
+To add one: copy the smallest neighbour (``server.py``) and let ``load_tokenizer`` find it. One that
+allows cuts goes into ``tests/trace_tokens/test_parts.py``, which holds parts and whole texts together.
+"""
 
 from __future__ import annotations
 
@@ -44,6 +48,7 @@ class Tokenizer(ABC):
 
     ``exact`` says whether the ids are those of the served model; ``note`` says in one sentence
     what that means for the output; ``special_tokens`` are the names chat templates may print.
+    No method changes what another call gives; the arrays returned belong to the caller.
     """
 
     name: str
@@ -53,19 +58,28 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def encode(self, text: str) -> Encoded:
-        """The whole text at once. Mutates nothing; raises ``TokenizerError``."""
+        """The whole text at once. Raises ``TokenizerError``."""
 
     def encode_parts(self, parts: Sequence[str], places: Sequence[Place]) -> list[Encoded]:
-        """Parts of texts cut at ``cuts``, each with its place. Raises ``TokenizerError``."""
+        """Each part as it is encoded inside its text, cut at ``cuts``; as many results as parts.
+
+        Raises ``TokenizerError``.
+        """
         assert len(places) == len(parts)
         return [self.encode(part) for part in parts]
 
     def ids_of_parts(self, parts: Sequence[str], places: Sequence[Place]) -> list[TokenIds]:
-        """The ids of ``encode_parts`` alone, for tokenizers that are faster without the starts."""
+        """The ids of ``encode_parts`` alone, for tokenizers that are faster without the starts.
+
+        Raises ``TokenizerError``.
+        """
         return [encoded.ids for encoded in self.encode_parts(parts, places)]
 
     def starts_of(self, part: str, ids: TokenIds) -> Offsets | None:
-        """Where tokens of a part start, if that follows from its ids; ``None`` where it has to be encoded."""
+        """Where tokens of a part start, if that follows from its ids; ``None`` where it has to be encoded.
+
+        Never raises.
+        """
         del part, ids  # most tokenizers cannot tell
         return None
 
