@@ -23,7 +23,11 @@ class Medium(NamedTuple):
     path: str
 
 
-_MODALITIES = {"image": "image", "audio": "audio", "video": "video", "file": "file"}
+_MODALITIES = ("image", "audio", "video", "file")
+_CONTENT_KEYS = (
+    *("image_url", "audio_url", "video_url", "input_audio"),
+    *("file", "image", "audio", "video", "source"),
+)
 
 
 def placeholder(part: Any, path: str) -> Medium:
@@ -31,24 +35,14 @@ def placeholder(part: Any, path: str) -> Medium:
     kind = str(part.get("type", "")) if isinstance(part, dict) else ""
     identity, where = _identity(part, path)
     digest = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    modality = next((name for mark, name in _MODALITIES.items() if mark in kind), "image")
+    modality = next((name for name in _MODALITIES if name in kind), "image")
     return Medium(modality, f"<|media:{digest}|>" * MEDIA_REPEATS, where)
 
 
 def _identity(part: Any, path: str) -> tuple[str, str]:
     """The text that tells this medium from others, and its path."""
     if isinstance(part, dict):
-        for key in (
-            "image_url",
-            "audio_url",
-            "video_url",
-            "input_audio",
-            "file",
-            "image",
-            "audio",
-            "video",
-            "source",
-        ):
+        for key in _CONTENT_KEYS:
             value = part.get(key)
             if isinstance(value, str):
                 return value, f"{path}.{key}"

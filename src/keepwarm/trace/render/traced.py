@@ -28,18 +28,13 @@ class Traced(str):
         return self  # ``str(x)`` in compiled templates must not lose the trace
 
     def __add__(self, other: str) -> str:
-        if type(other) is str:
-            return traced(
-                str.__add__(self, other), self._runs + ((Run(len(other), None, -1),) if other else ())
-            )
-        if type(other) is Traced:
-            return traced(str.__add__(self, other), self._runs + other._runs)
+        if type(other) is str or type(other) is Traced:
+            return traced(str.__add__(self, other), self._runs + runs_of(other))
         return NotImplemented
 
     def __radd__(self, other: str) -> str:
         if type(other) is str:
-            runs = ((Run(len(other), None, -1),) if other else ()) + self._runs
-            return traced(str.__add__(other, self), runs)
+            return traced(str.__add__(other, self), runs_of(other) + self._runs)
         return NotImplemented
 
     def __mul__(self, times: SupportsIndex) -> str:
