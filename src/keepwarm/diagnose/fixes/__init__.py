@@ -1,8 +1,7 @@
 """What a repair would do to the recorded requests, so that its gain can be simulated.
 
-A fix edits a draft of one request; a plan is a set of fixes applied in a fixed order: texts
-first, then whole messages, then the conversation, then tools and parameters. Fixes with a
-memory (the conversation as it would have grown) see the requests in recorded order.
+A fix edits a draft of one request; a plan is a set of fixes applied in the order of ``base.Stage``.
+Fixes with a memory (the conversation as it would have grown) see the requests in recorded order.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class Draft:
         )
 
     def apply_cuts(self) -> None:
-        """Carry out the cuts, last one first so that ranges stay valid."""
+        """Carry out the noted cuts of each text, last one first so that ranges stay valid. Mutates."""
         for place, cuts in self.cuts.items():
             text = self.text(place)
             if text is None:
@@ -112,7 +112,7 @@ class Draft:
         return text_at(self.messages[place.message], place.part)
 
     def set_text(self, place: Place, text: str) -> None:
-        """Put ``text`` at ``place`` in a copy of its message."""
+        """Put ``text`` at ``place`` in a copy of its message. Mutates the draft only."""
         if place.message < 0:
             self.prompt_text = text
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from keepwarm.diagnose.edits import Alignment
-from keepwarm.diagnose.fixes.base import Fix
+from keepwarm.diagnose.fixes.base import Fix, Stage
 from keepwarm.diagnose.fixes.draft import Cut, Destination, Draft, Place
 from keepwarm.diagnose.slots import Range
 from keepwarm.trace.catalog import Catalog, ContentId, message_text
@@ -15,7 +15,7 @@ from keepwarm.trace.records import JsonObject
 class CutSlot(Fix):
     """Take a slot out of a stable text: ``to`` another place, or in favour of a ``constant``."""
 
-    stage = 0
+    stage = Stage.SLOTS
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class CutSlot(Fix):
 class ReplaceContent(Fix):
     """Send messages as they were first sent: one stored message in place of its variants."""
 
-    stage = 1
+    stage = Stage.CONTENT
 
     def __init__(self, catalog: Catalog, first: Mapping[ContentId, ContentId], rows: Iterable[int]) -> None:
         super().__init__(rows)
@@ -57,7 +57,7 @@ class ReplaceContent(Fix):
 class OrderMessages(Fix):
     """Put the same messages of each request into one order: that of their first appearance."""
 
-    stage = 2
+    stage = Stage.MESSAGE_ORDER
 
     def __init__(self, ranks: Mapping[ContentId, int], units: Mapping[int, Sequence[Sequence[int]]]) -> None:
         super().__init__(units)
@@ -79,7 +79,7 @@ class KeepHistory(Fix):
     ``moved`` names text that a request repeats at a later place: it stays where it was first.
     """
 
-    stage = 3
+    stage = Stage.HISTORY
 
     def __init__(
         self, alignments: Mapping[int, tuple[int, Alignment]], moved: Sequence[str], rows: Iterable[int]

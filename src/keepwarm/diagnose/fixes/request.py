@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from keepwarm.diagnose.callsites import tool_name
-from keepwarm.diagnose.fixes.base import Fix
+from keepwarm.diagnose.fixes.base import Fix, Stage
 from keepwarm.diagnose.fixes.draft import Draft
 from keepwarm.trace.catalog import ContentId
 from keepwarm.trace.records import JsonObject
@@ -18,7 +18,7 @@ class ReplaceTools(Fix):
     Several fixes may replace parts of one tool; each keeps what the others have changed.
     """
 
-    stage = 4
+    stage = Stage.TOOL_CONTENT
 
     def __init__(self, tools: Mapping[ContentId, JsonObject], rows: Iterable[int]) -> None:
         super().__init__(rows)
@@ -33,7 +33,7 @@ class ReplaceTools(Fix):
 class AddTools(Fix):
     """Offer tools from the start that are otherwise toggled: missing ones per row."""
 
-    stage = 5
+    stage = Stage.TOOL_SET
 
     def __init__(self, missing: Mapping[int, Sequence[JsonObject]], rows: Iterable[int]) -> None:
         super().__init__(rows)
@@ -46,7 +46,7 @@ class AddTools(Fix):
 class OrderTools(Fix):
     """Send tools in one order: that of their first appearance, by name."""
 
-    stage = 6
+    stage = Stage.TOOL_ORDER
 
     def __init__(self, ranks: Mapping[str, int], rows: Iterable[int]) -> None:
         super().__init__(rows)
@@ -59,7 +59,7 @@ class OrderTools(Fix):
 class DropParam(Fix):
     """Leave a body parameter out."""
 
-    stage = 7
+    stage = Stage.SETTINGS
 
     def __init__(self, name: str, rows: Iterable[int]) -> None:
         super().__init__(rows)
@@ -72,7 +72,7 @@ class DropParam(Fix):
 class SetModel(Fix):
     """Stay with one model: given per row."""
 
-    stage = 7
+    stage = Stage.SETTINGS
 
     def __init__(self, models: Mapping[int, str]) -> None:
         super().__init__(models)
@@ -85,7 +85,7 @@ class SetModel(Fix):
 class FreezeClock(Fix):
     """Let the chat template see one time for all requests."""
 
-    stage = 7
+    stage = Stage.SETTINGS
 
     def __init__(self, time_s: float | None, rows: Iterable[int]) -> None:
         super().__init__(rows)
