@@ -13,7 +13,8 @@ import pytest
 from keepwarm.diagnose import diagnose
 from keepwarm.diagnose.findings import Finding
 from keepwarm.diagnose.same_things import json_around
-from keepwarm.diagnose.slot_types import Seen, SlotType, classify, is_release
+from keepwarm.diagnose.slot_types import classify, is_release
+from keepwarm.diagnose.values import Seen, SlotType
 
 START_S = 1_930_000_000.0  # 27 February 2031, 23:06:40 UTC, a Thursday
 DAY_S = 86_400.0

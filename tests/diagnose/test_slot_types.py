@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keepwarm.diagnose.slot_types import Seen, SlotType, classify
+from keepwarm.diagnose.slot_types import classify
+from keepwarm.diagnose.values import Seen, SlotType
 
 START_S = 1_930_000_000.0  # 27 February 2031, 23:06:40 UTC, a Thursday
 PASSAGE = "The pilots report that the eastern light is out and that nobody may lie at the mole tonight"

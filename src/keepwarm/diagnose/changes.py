@@ -11,7 +11,9 @@ import msgspec
 
 from keepwarm.diagnose.edits import Edit, EditKind
 from keepwarm.diagnose.media import media_path, media_url, same_media
-from keepwarm.diagnose.slot_types import Seen, SlotType, classify, json_shape
+from keepwarm.diagnose.same_things import json_shape
+from keepwarm.diagnose.slot_types import classify
+from keepwarm.diagnose.values import Seen, SlotType
 from keepwarm.diagnose.words import Gap, diff, squeeze
 from keepwarm.trace.catalog import Catalog, Row, message_text
 from keepwarm.trace.records import JsonObject

@@ -12,11 +12,9 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from keepwarm.diagnose.same_things import bare_words, json_shape, same_things
+from keepwarm.diagnose.same_things import bare_words, same_things
 from keepwarm.diagnose.times import share_of_times
 from keepwarm.diagnose.values import Seen, SlotType, by_session
-
-__all__ = ["Seen", "SlotType", "classify", "is_release", "json_shape", "same_things"]
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _ID_WORD = re.compile(r"^[\w.:/+=#-]+$")

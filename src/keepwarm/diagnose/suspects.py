@@ -99,5 +99,5 @@ def _finding(view: SiteView, suspect: _Suspect, gain: Gain) -> Finding:
 def _offset(view: SiteView, candidate: Candidate) -> int | None:
     if candidate.token_offset is not None or candidate.anchor is None:
         return candidate.token_offset
-    row, path, char = candidate.anchor
-    return token_at(view.traffic.prompt(row), path, char)
+    anchor = candidate.anchor
+    return token_at(view.traffic.prompt(anchor.row), anchor.path, anchor.char)

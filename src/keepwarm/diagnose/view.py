@@ -16,10 +16,11 @@ from keepwarm.diagnose.edits import Alignment, align
 from keepwarm.diagnose.fixes import Place, text_at
 from keepwarm.diagnose.measured import Measured
 from keepwarm.diagnose.sessions import Lineage
-from keepwarm.diagnose.slot_types import Seen, SlotType, classify, is_release
+from keepwarm.diagnose.slot_types import classify, is_release
 from keepwarm.diagnose.slots import Range, Skeleton, WholeText, learn_skeleton, pick_variants
 from keepwarm.diagnose.tool_lists import ToolChanges, tool_changes
 from keepwarm.diagnose.traffic import Traffic
+from keepwarm.diagnose.values import Seen, SlotType
 from keepwarm.trace.catalog import Catalog, ContentId, Row
 
 _LEADING_MESSAGES = 4

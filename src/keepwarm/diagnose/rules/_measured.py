@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from keepwarm.diagnose.findings import Evidence
+from keepwarm.diagnose.rules import _order
 from keepwarm.diagnose.rules.base import Candidate
 from keepwarm.diagnose.view import SiteView
 
@@ -22,6 +23,6 @@ def measured_candidate(
         rows=tuple(sorted(lost)),
         confidence=confidence,
         evidence=Evidence(request=view.catalog.rows[worst].id, note=note),
-        order=-1.0,
+        order=_order.MEASURED,
         measured=lost,
     )

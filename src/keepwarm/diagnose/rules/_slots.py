@@ -7,16 +7,17 @@ from collections.abc import Iterator, Sequence
 from keepwarm.diagnose.changes import Change
 from keepwarm.diagnose.findings import Evidence
 from keepwarm.diagnose.fixes import CutSlot, Destination, Fix, Place, ReplaceContent, ReplaceTools
-from keepwarm.diagnose.rules.base import Candidate
-from keepwarm.diagnose.slot_types import Seen, SlotType, classify
+from keepwarm.diagnose.rules import _order
+from keepwarm.diagnose.rules.base import Anchor, Candidate
+from keepwarm.diagnose.slot_types import classify
 from keepwarm.diagnose.slots import learn_skeleton, pick_variants
 from keepwarm.diagnose.tool_lists import ToolText
+from keepwarm.diagnose.values import Seen, SlotType
 from keepwarm.diagnose.view import SiteView, TypedSlot
 from keepwarm.trace.catalog import ContentId
 
 _VALUES_SHOWN = 3
 _CONTEXT_CHARS = 24
-_TOOLS_ORDER = 0.5  # tools are printed after the system text and before the conversation
 
 
 def slot_candidates(view: SiteView, slot_type: SlotType, *, constant: bool = False) -> Iterator[Candidate]:
@@ -53,10 +54,10 @@ def change_candidates(
             values=(first.old_value, first.new_value),
             after=first.after,
         ),
-        order=1.0 + first.edit.old_index,
+        order=_order.in_history(first.edit.old_index),
         slot_type=None if slot_type is None else slot_type.value,
         fixes=(as_first_sent(view, changes),),
-        anchor=(row.index, _content_path(first), 0),
+        anchor=Anchor(row.index, _content_path(first), 0),
     )
 
 
@@ -106,10 +107,10 @@ def _slot_candidate(view: SiteView, place: Place, slots: Sequence[TypedSlot], co
             after=shown.after,
             note="" if len(slots) == 1 else f"{len(slots)} slots of this kind in the same text",
         ),
-        order=place.message + shown.ranges[sample].start / 10_000_000,
+        order=_order.in_text(place, shown.ranges[sample].start),
         slot_type=shown.type.value,
         fixes=fixes,
-        anchor=(sample, place.path(), shown.ranges[sample].start),
+        anchor=Anchor(sample, place.path(), shown.ranges[sample].start),
     )
 
 
@@ -153,8 +154,8 @@ def _tool_text_candidate(view: SiteView, text: ToolText, kind: SlotType, confide
             compared_with=view.catalog.rows[rows[0]].id,
             values=values[:_VALUES_SHOWN],
         ),
-        order=_TOOLS_ORDER + text.place / 10_000,
+        order=_order.in_tools(text.place),
         slot_type=kind.value,
         fixes=(ReplaceTools(text.constant, (row.index for row in view.rows)),),
-        anchor=(rows[-1], text.path, 0),
+        anchor=Anchor(rows[-1], text.path, 0),
     )

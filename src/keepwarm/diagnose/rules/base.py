@@ -1,10 +1,14 @@
-"""The protocol of a rule: one class per cause, its docstring is the documentation of the cause."""
+"""The protocol of a rule: one class per cause, its docstring is the documentation of the cause.
+
+To add a cause: copy the smallest neighbour (``identity.py``), list it in ``__init__.py``; the
+conformance suite in ``tests/diagnose/test_rules.py`` says what is missing.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import msgspec
 
@@ -16,12 +20,21 @@ if TYPE_CHECKING:
     from keepwarm.diagnose.view import SiteView
 
 
+class Anchor(NamedTuple):
+    """A character of the value at a JSON path of one request: to be placed among its tokens."""
+
+    row: int
+    path: str
+    char: int
+
+
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """A suspected cause at a call site, before its gain is known.
 
     The gain comes from ``fixes`` (or ``grow``, for what a template does to tokens) by
-    simulation, or is ``measured`` per row where a server's own figures show it. ``reading``
-    are rows whose cache reads the fix switches on. ``order`` places it in the prompt.
+    simulation, or is ``measured`` in tokens per row where a server's own figures show it.
+    ``reading`` are rows whose cache reads the fix switches on. ``order`` is its place in the prompt
+    (see ``_order``). The break is at ``token_offset``, or where ``anchor`` is found.
     """
 
     path: str | None
@@ -35,8 +48,8 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     reading: tuple[int, ...] = ()
     measured: Mapping[int, int] | None = None
     token_offset: int | None = None
-    anchor: tuple[int, str, int] | None = None  # row, path and character of the break, to place it in tokens
-    keep_without_gain: bool = False
+    anchor: Anchor | None = None
+    keep_without_gain: bool = False  # reported where nothing else at the call site is worth it
 
 
 class Rule(ABC):
@@ -49,7 +62,7 @@ class Rule(ABC):
 
     @abstractmethod
     def candidates(self, view: SiteView) -> Iterable[Candidate]:
-        """Suspects at one call site, at most one per path.
+        """Suspects at one call site, at most one per path; valid as long as ``view``.
 
         Reads ``view`` and changes nothing. Never raises on recorded input.
         """

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from keepwarm.diagnose.findings import Evidence, Owner
+from keepwarm.diagnose.rules import _order
 from keepwarm.diagnose.rules.base import Candidate, Rule
 from keepwarm.diagnose.traffic import common_prefix
 from keepwarm.trace.prompt import Origin
@@ -63,7 +64,7 @@ class BelowBlock(Rule):
                 request=view.catalog.rows[index].id,
                 note=f"at most {longest} shared tokens, blocks of {view.measured.block_size}",
             ),
-            order=-4.0,
+            order=_order.BELOW_BLOCK,
             token_offset=longest,
             keep_without_gain=True,
         )

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from keepwarm.diagnose.findings import Evidence, Owner
 from keepwarm.diagnose.fixes import OrderMessages
+from keepwarm.diagnose.rules import _order
 from keepwarm.diagnose.rules._slots import slot_candidates
-from keepwarm.diagnose.rules.base import Candidate, Rule
-from keepwarm.diagnose.slot_types import SlotType
+from keepwarm.diagnose.rules.base import Anchor, Candidate, Rule
+from keepwarm.diagnose.values import SlotType
 from keepwarm.trace.catalog import ContentId, Row
 
 if TYPE_CHECKING:
@@ -61,10 +62,10 @@ class ExampleOrder(Rule):
                 compared_with=view.rows[0].id,
                 note=f"{len(examples)} messages that all requests share, in another order",
             ),
-            order=1.0 + place,
+            order=_order.in_history(place),
             slot_type=SlotType.ORDER.value,
             fixes=(OrderMessages(ranks, units),),
-            anchor=(rows[0], f"messages[{place}].content", 0),
+            anchor=Anchor(rows[0], f"messages[{place}].content", 0),
         )
 
 

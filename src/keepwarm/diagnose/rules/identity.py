@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from keepwarm.diagnose.findings import Owner
 from keepwarm.diagnose.rules._slots import slot_candidates
 from keepwarm.diagnose.rules.base import Candidate, Rule
-from keepwarm.diagnose.slot_types import SlotType
+from keepwarm.diagnose.values import SlotType
 
 if TYPE_CHECKING:
     from keepwarm.diagnose.view import SiteView

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from keepwarm.diagnose.findings import Evidence, Owner
 from keepwarm.diagnose.fixes import DropParam, SetModel
+from keepwarm.diagnose.rules import _order
 from keepwarm.diagnose.rules.base import Candidate, Rule
 from keepwarm.diagnose.traffic import ADAPTER_PARAMS
 
@@ -61,7 +62,7 @@ class ModelSwitch(Rule):
                 values=tuple(next(iter(switched.values())))[:3],
                 note=f"{len(switched)} of {len(by_session)} sessions change their model",
             ),
-            order=-2.5,
+            order=_order.MODEL,
             fixes=(SetModel(stay),),
             token_offset=0,
         )
@@ -78,7 +79,7 @@ def _adapters(view: SiteView) -> Iterable[Candidate]:
                 evidence=Evidence(
                     request=view.catalog.rows[rows[0]].id, note="not the adapter of the turn before"
                 ),
-                order=-2.5,
+                order=_order.MODEL,
                 fixes=(DropParam(name, (row.index for row in view.rows)),),
                 token_offset=0,
             )

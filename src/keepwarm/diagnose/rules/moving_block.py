@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from keepwarm.diagnose.changes import Change, ChangeKind
 from keepwarm.diagnose.findings import Evidence, Owner
 from keepwarm.diagnose.fixes import KeepHistory
-from keepwarm.diagnose.rules.base import Candidate, Rule
+from keepwarm.diagnose.rules import _order
+from keepwarm.diagnose.rules.base import Anchor, Candidate, Rule
 from keepwarm.diagnose.rules.example_order import example_messages
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def history_candidate(view: SiteView, changes: Sequence[Change], moved: Sequence
             values=tuple(value for value in (first.old_value, first.new_value) if value),
             after=first.after,
         ),
-        order=1.0 + first.edit.old_index,
+        order=_order.in_history(first.edit.old_index),
         fixes=(KeepHistory(view.alignments, moved, (row.index for row in view.rows)),),
-        anchor=(row.index, first.path, 0),
+        anchor=Anchor(row.index, first.path, 0),
     )

@@ -9,7 +9,7 @@ from keepwarm.diagnose.changes import ChangeKind
 from keepwarm.diagnose.findings import Owner
 from keepwarm.diagnose.rules._slots import change_candidates, slot_candidates
 from keepwarm.diagnose.rules.base import Candidate, Rule
-from keepwarm.diagnose.slot_types import SlotType
+from keepwarm.diagnose.values import SlotType
 
 if TYPE_CHECKING:
     from keepwarm.diagnose.view import SiteView

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from keepwarm.diagnose.findings import Evidence, Owner
 from keepwarm.diagnose.fixes import DropParam, SetModel
+from keepwarm.diagnose.rules import _order
 from keepwarm.diagnose.rules.base import Candidate, Rule
 from keepwarm.diagnose.rules.model_switch import is_adapter_of, models_by_session, switched_adapters
 from keepwarm.diagnose.traffic import ADAPTER_PARAMS
+from keepwarm.diagnose.values import SlotType
 
 if TYPE_CHECKING:
     from keepwarm.diagnose.view import SiteView
@@ -54,8 +56,8 @@ class Salt(Rule):
                     values=tuple(sorted(kinds))[:3],
                     note=f"{len(kinds)} salts in {len(salts)} requests",
                 ),
-                order=-3.0,
-                slot_type="id",
+                order=_order.SALT,
+                slot_type=SlotType.ID.value,
                 fixes=(DropParam("cache_salt", salted),),
                 token_offset=0,
             )
@@ -73,7 +75,7 @@ def _adapters(view: SiteView) -> Iterable[Candidate]:
                 rows=rows,
                 confidence=0.8,
                 evidence=Evidence(request=view.catalog.rows[rows[0]].id, note=f"{len(kinds)} adapters"),
-                order=-3.0,
+                order=_order.SALT,
                 fixes=(DropParam(name, rows),),
                 token_offset=0,
             )
@@ -89,7 +91,7 @@ def _adapters(view: SiteView) -> Iterable[Candidate]:
             rows=tuple(moved),
             confidence=0.7,
             evidence=Evidence(request=view.catalog.rows[min(moved)].id, values=tuple(related[:3])),
-            order=-3.0,
+            order=_order.SALT,
             fixes=(SetModel(moved),),
             token_offset=0,
         )

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from keepwarm.diagnose.changes import ChangeKind
 from keepwarm.diagnose.findings import Evidence, Owner
 from keepwarm.diagnose.fixes import ReplaceTools
+from keepwarm.diagnose.rules import _order
 from keepwarm.diagnose.rules._slots import change_candidates, slot_candidates
-from keepwarm.diagnose.rules.base import Candidate, Rule
-from keepwarm.diagnose.slot_types import SlotType
+from keepwarm.diagnose.rules.base import Anchor, Candidate, Rule
+from keepwarm.diagnose.values import SlotType
 
 if TYPE_CHECKING:
     from keepwarm.diagnose.view import SiteView
@@ -54,10 +55,10 @@ class SchemaKeyOrder(Rule):
                     compared_with=view.rows[0].id,
                     note="the same definition, its keys in another order",
                 ),
-                order=0.5,
+                order=_order.TOOLS,
                 slot_type=SlotType.KEY_ORDER.value,
                 fixes=(ReplaceTools(tools.first_serialisation, (row.index for row in view.rows)),),
-                anchor=(tools.reserialised[0], f"tools[{place}]", 0),
+                anchor=Anchor(tools.reserialised[0], f"tools[{place}]", 0),
             )
         yield from slot_candidates(view, SlotType.KEY_ORDER, constant=True)
         changes = [c for c in view.changes if c.kind is ChangeKind.KEY_ORDER]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from keepwarm.diagnose.findings import Evidence, Owner
 from keepwarm.diagnose.fixes import DropParam
+from keepwarm.diagnose.rules import _order
 from keepwarm.diagnose.rules.base import Candidate, Rule
 from keepwarm.diagnose.traffic import skips_reads
 
@@ -49,7 +50,7 @@ class SkipReads(Rule):
                 request=first.id,
                 note=f"prompt_logprobs={value!r} in {len(rows)} of {len(view.rows)} requests",
             ),
-            order=-2.0,
+            order=_order.READS,
             fixes=(DropParam("prompt_logprobs", rows),),
             reading=rows,
             token_offset=0,

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from keepwarm.diagnose.findings import Evidence, Owner
 from keepwarm.diagnose.fixes import FreezeClock
+from keepwarm.diagnose.rules import _order
 from keepwarm.diagnose.rules.base import Candidate, Rule
-from keepwarm.diagnose.slot_types import SlotType
+from keepwarm.diagnose.values import SlotType
 
 if TYPE_CHECKING:
     from keepwarm.diagnose.view import SiteView
@@ -59,7 +60,7 @@ class TemplateClock(Rule):
                 values=(here[at : at + 16], later[at : at + 16]),
                 note="printed by the chat template, not by the application",
             ),
-            order=-0.5,
+            order=_order.TEMPLATE_TOP,
             slot_type=SlotType.TIME.value,
             fixes=(FreezeClock(row.time_s, (row.index for row in view.rows)),),
         )

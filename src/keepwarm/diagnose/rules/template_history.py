@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from keepwarm.diagnose.findings import Evidence, Owner
 from keepwarm.diagnose.grow import GrowPrompt, content_end
+from keepwarm.diagnose.rules import _order
 from keepwarm.diagnose.rules.base import Candidate, Rule
 from keepwarm.diagnose.traffic import common_prefix
 
@@ -90,7 +91,7 @@ def _candidates(view: SiteView, *, same_text: bool) -> Iterable[Candidate]:
         rows=tuple(i for i, _ in broken),
         confidence=0.9,
         evidence=_evidence(view, parent, index, at),
-        order=0.9,
+        order=_order.TEMPLATE_HISTORY,
         grow=GrowPrompt(parents),
         token_offset=at,
     )

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from keepwarm.diagnose.findings import Evidence, Owner
 from keepwarm.diagnose.fixes import OrderTools
-from keepwarm.diagnose.rules.base import Candidate, Rule
-from keepwarm.diagnose.slot_types import SlotType
+from keepwarm.diagnose.rules import _order
+from keepwarm.diagnose.rules.base import Anchor, Candidate, Rule
+from keepwarm.diagnose.values import SlotType
 
 if TYPE_CHECKING:
     from keepwarm.diagnose.view import SiteView
@@ -50,8 +51,8 @@ class ToolOrder(Rule):
                 compared_with=view.rows[0].id,
                 note=f"{len(tools.names)} tools in another order",
             ),
-            order=0.5,
+            order=_order.TOOLS,
             slot_type=SlotType.ORDER.value,
             fixes=(OrderTools(ranks, (row.index for row in view.rows)),),
-            anchor=(tools.reordered[0], f"tools[{place}]", 0),
+            anchor=Anchor(tools.reordered[0], f"tools[{place}]", 0),
         )

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from keepwarm.diagnose.findings import Evidence, Owner
 from keepwarm.diagnose.fixes import AddTools, OrderTools
-from keepwarm.diagnose.rules.base import Candidate, Rule
+from keepwarm.diagnose.rules import _order
+from keepwarm.diagnose.rules.base import Anchor, Candidate, Rule
 
 if TYPE_CHECKING:
     from keepwarm.diagnose.view import SiteView
@@ -57,7 +58,7 @@ class ToolSet(Rule):
                 compared_with=None if parent is None else view.catalog.rows[parent].id,
                 note=f"{len(tools.names)} tools in all, not all of them every time",
             ),
-            order=0.5,
+            order=_order.TOOLS,
             fixes=(AddTools(tools.missing, everyone), OrderTools(ranks, everyone)),
-            anchor=(first.index, f"tools[{min(place, max(0, len(first.tools) - 1))}]", 0),
+            anchor=Anchor(first.index, f"tools[{min(place, max(0, len(first.tools) - 1))}]", 0),
         )
