@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keepwarm.cache import holders
-from keepwarm.cache.replay import SharedPrefix, block_holders, longest_shared_prefix
+from keepwarm.cache.holders import SharedPrefix, block_holders, longest_shared_prefix
 from keepwarm.trace.hashes import BlockHashes, block_hashes
 
 streams = st.lists(st.lists(st.integers(0, 2), max_size=8), max_size=12)

@@ -99,7 +99,6 @@ def test_sessions_that_are_not_recorded_are_found_by_growth() -> None:
         request(3, [*second, *chat("Nine.", "When?")], session=None),
     ]
     found = lineage(*items)
-    assert not found.named
     assert found.sessions[0] == found.sessions[2] != found.sessions[1] == found.sessions[3]
 
 

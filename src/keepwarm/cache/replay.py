@@ -10,21 +10,11 @@ from itertools import count, islice
 from typing import NamedTuple
 
 from keepwarm._errors import InputError
-from keepwarm.cache.holders import Holders, SharedPrefix, block_holders, longest_shared_prefix
+from keepwarm.cache.holders import block_holders
 from keepwarm.cache.pool import BlockPool
 from keepwarm.policies.base import BlockHash, VictimOrder
 from keepwarm.policies.lru import Lru
 from keepwarm.trace.hashes import BlockHashes
-
-__all__ = [
-    "CacheRequest",
-    "Holders",
-    "ReplayRow",
-    "SharedPrefix",
-    "block_holders",
-    "longest_shared_prefix",
-    "replay",
-]
 
 
 class CacheRequest(NamedTuple):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keepwarm.cache.replay import SharedPrefix
+from keepwarm.cache.holders import SharedPrefix
 from keepwarm.diagnose.traffic import Traffic, common_prefix
 from keepwarm.trace.prompt import Prompt, TokenIds
 

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from keepwarm.cache.replay import SharedPrefix
+from keepwarm.cache.holders import SharedPrefix
 from keepwarm.diagnose.traffic import Traffic
 from keepwarm.trace.catalog import Row
 

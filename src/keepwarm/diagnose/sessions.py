@@ -10,7 +10,7 @@ import msgspec
 from keepwarm.trace.catalog import Catalog, ContentId, Row
 from keepwarm.trace.hashes import BlockHashes
 
-_LOOK_BACK = 8
+_LOOK_BACK = 8  # requests of a session that may run side by side, as parallel tools or samples do
 
 
 class Lineage(msgspec.Struct, frozen=True):
@@ -18,18 +18,15 @@ class Lineage(msgspec.Struct, frozen=True):
 
     sessions: tuple[str, ...]
     parents: tuple[int | None, ...]
-    named: bool  # False where sessions were inferred
 
 
 def trace_lineage(catalog: Catalog, sites: Sequence[int], blocks: Sequence[BlockHashes]) -> Lineage:
     """Sessions as recorded, else inferred from growing prompts; parents within session and site.
 
-    A prompt without messages (recorded as text or hashes) continues the one whose last full block
-    is among its ``blocks``.
-
-    ``sites`` gives the call site of each request. The parent is the latest of the few newest
-    requests of the session that shares most of the conversation, so that a branch is compared
-    with its own past and a variant with the newest turn.
+    ``sites`` and ``blocks`` are the call site and the block hashes of each request. A prompt without
+    messages (recorded as text or hashes) continues the one whose last full block is among its own.
+    The parent is the latest of the few newest requests of the session that shares most of the
+    conversation, so that a branch is compared with its own past and a variant with the newest turn.
     """
     sessions = _sessions(catalog, blocks)
     recent: dict[tuple[str, int], deque[Row]] = defaultdict(lambda: deque(maxlen=_LOOK_BACK))
@@ -38,8 +35,7 @@ def trace_lineage(catalog: Catalog, sites: Sequence[int], blocks: Sequence[Block
         earlier = recent[session, site]
         parents.append(_parent(catalog, row, earlier))
         earlier.append(row)
-    named = any(row.session is not None for row in catalog.rows)
-    return Lineage(tuple(sessions), tuple(parents), named)
+    return Lineage(tuple(sessions), tuple(parents))
 
 
 def _parent(catalog: Catalog, row: Row, earlier: Sequence[Row]) -> int | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import msgspec
 import numpy as np
 
-from keepwarm.cache.replay import CacheRequest, ReplayRow, SharedPrefix, longest_shared_prefix, replay
+from keepwarm.cache.holders import SharedPrefix, longest_shared_prefix
+from keepwarm.cache.replay import CacheRequest, ReplayRow, replay
 from keepwarm.trace.catalog import Catalog, Row
 from keepwarm.trace.encode import PromptEncoder
 from keepwarm.trace.hashes import BlockHashes, block_hashes, hashed_prompt_blocks
@@ -17,7 +18,7 @@ from keepwarm.trace.records import Request
 from keepwarm.trace.slabs import HashSlabs
 
 ADAPTER_PARAMS = ("lora_name", "lora_request", "lora", "adapter", "adapter_id")
-_PROMPTS_KEPT = 64
+_PROMPTS_KEPT = 64  # more than the few earlier requests that one is compared with
 
 
 class Encoded(msgspec.Struct, frozen=True):
@@ -28,7 +29,11 @@ class Encoded(msgspec.Struct, frozen=True):
 
 
 class Traffic:
-    """A catalog with an encoder and a simulated cache. ``encoded`` is in catalog order."""
+    """A catalog with an encoder and a simulated cache. ``encoded`` is in catalog order.
+
+    ``ids(index)`` are the prompt tokens of a row and ``prompt(index)`` those tokens with provenance;
+    both are made again on demand, and the ones asked for last are kept. Do not mutate them.
+    """
 
     def __init__(
         self,
@@ -48,13 +53,13 @@ class Traffic:
         self.prompt = functools.lru_cache(maxsize=_PROMPTS_KEPT)(self._prompt)
 
     def add(self, request: Request) -> None:
-        """Catalogue and encode the next request of the trace."""
+        """Catalogue and encode the next request of the trace. Mutates; call it in recorded order."""
         self.catalog.add(request)
         encoded = self.encode(request)
         self.encoded.append(Encoded(self._slabs.keep(encoded.blocks), encoded.prompt_tokens))
 
     def encode(self, request: Request) -> Encoded:
-        """Hashes of a request, recorded or changed. Does not touch the traffic."""
+        """Hashes of a request, recorded or changed. Does not mutate."""
         if request.hashed is not None:
             return Encoded(hashed_prompt_blocks(request.hashed), request.hashed.input_tokens)
         return self.hash_ids(request, self.encoder.ids(request))
@@ -96,7 +101,11 @@ class Traffic:
         reading: frozenset[int] = frozenset(),
         unbounded: bool = False,
     ) -> list[ReplayRow]:
-        """Simulated hits, with some requests changed; those in ``reading`` do look up the cache."""
+        """Simulated hits, with some requests ``changed`` (by row). Does not mutate.
+
+        Rows in ``reading`` look up the cache although a parameter of theirs forbids it;
+        ``unbounded`` ignores the capacity.
+        """
         changed = changed or {}
         requests = [
             self._cache_request(row, changed.get(row.index, encoded), row.index in reading)
@@ -143,8 +152,3 @@ def common_prefix(a: TokenIds | BlockHashes, b: TokenIds | BlockHashes) -> int:
     shorter = min(len(a), len(b))
     unequal = np.flatnonzero(a[:shorter] != b[:shorter])
     return int(unequal[0]) if len(unequal) else shorter
-
-
-def hit_tokens(rows: Sequence[ReplayRow]) -> int:
-    """Sum of hits."""
-    return sum(row.hit_tokens for row in rows)
