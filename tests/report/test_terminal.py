@@ -52,7 +52,7 @@ def test_colour_changes_nothing_but_colour(shown: Diagnosis) -> None:
 def test_every_estimate_is_called_simulated(shown: Diagnosis) -> None:
     text = " ".join(report(shown).split())
     assert "hit the cache (simulated)" in text
-    assert "it would be 65.2% (simulated)" in text
+    assert "65.2% with every finding fixed (simulated)" in text
     assert text.count("of all prompt tokens (simulated)") == len(shown.findings)
 
 
@@ -69,10 +69,34 @@ def test_top_says_how_many_are_hidden(shown: Diagnosis) -> None:
 
 
 def test_nothing_found_is_said_plainly(shown: Diagnosis) -> None:
-    healthy = msgspec.structs.replace(shown, findings=(), hit_rate=0.913)
-    assert "Nothing to fix was found. 91.3% of the prompt tokens hit the cache (simulated)." in report(
-        healthy
-    )
+    sites = tuple(msgspec.structs.replace(site, lost_tokens=0) for site in shown.call_sites)
+    healthy = msgspec.structs.replace(shown, findings=(), hit_rate=0.913, call_sites=sites)
+    text = report(healthy)
+    assert "91.3% of the prompt tokens hit the cache (simulated).\n" in text
+    assert "Nothing to fix was found.\n" in text
+
+
+def test_losses_without_a_finding_are_not_called_nothing(shown: Diagnosis) -> None:
+    lost = sum(site.lost_tokens for site in shown.call_sites)
+    text = report(msgspec.structs.replace(shown, findings=()))
+    assert f"no known cause gives back enough of the {lost:,} lost tokens" in text
+
+
+def test_recorded_hits_stand_beside_simulated_ones(shown: Diagnosis) -> None:
+    first, second, *rest = (msgspec.structs.replace(row, cached_tokens=None) for row in shown.rows)
+    assert "recorded by the server" not in report(msgspec.structs.replace(shown, rows=(first, second)))
+    first, second = (msgspec.structs.replace(row, cached_tokens=1040) for row in (first, second))
+    text = report(msgspec.structs.replace(shown, rows=(first, second, *rest)))
+    simulated = first.tokens.hit + second.tokens.hit
+    assert f"2,080 tokens recorded by the server, {simulated:,} simulated, in 2 requests" in text
+
+
+def test_a_cache_smaller_than_a_prompt_is_pointed_out(shown: Diagnosis) -> None:
+    longest = -(-max(row.tokens.prompt for row in shown.rows) // shown.cache.block_size)
+    tight = msgspec.structs.replace(shown.cache, capacity_blocks=longest - 1)
+    roomy = msgspec.structs.replace(shown.cache, capacity_blocks=longest)
+    assert f"the longest takes {longest} blocks" in report(msgspec.structs.replace(shown, cache=tight))
+    assert "Larger than this cache" not in report(msgspec.structs.replace(shown, cache=roomy))
 
 
 def test_an_empty_diagnosis_renders(shown: Diagnosis) -> None:

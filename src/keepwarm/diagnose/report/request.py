@@ -51,7 +51,7 @@ def render_request(diagnosis: Diagnosis, row: RequestRow, *, width: int, colour:
         heading(f"Request {shorten(visible(row.id), width - 16)}"),
         facts(_identity(diagnosis, row, width)),
         Text(),
-        fates_bar(row.tokens, width),
+        fates_bar(row.tokens, width, whole="tokens of this prompt"),
         Text(),
         *_break(row, width),
         *_causes(diagnosis, row, width),

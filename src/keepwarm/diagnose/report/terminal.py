@@ -72,8 +72,8 @@ def facts(rows: Iterable[tuple[str, str | Text]]) -> Table:
     return grid
 
 
-def fates_bar(tokens: TokenFates, width: int) -> RenderableType:
-    """The six fates as one stacked bar, with a legend of what is not zero."""
+def fates_bar(tokens: TokenFates, width: int, *, whole: str = "tokens of all prompts") -> RenderableType:
+    """The six fates as one stacked bar, with a legend of what is not zero, which adds up to ``whole``."""
     counts = wording.fate_counts(tokens)
     bar = Text()
     for fate, cells in zip(wording.FATES, wording.cells(counts, width), strict=True):
@@ -87,9 +87,7 @@ def fates_bar(tokens: TokenFates, width: int) -> RenderableType:
         if number:
             name = Text.assemble((fate.glyph, fate.colour), " ", fate.name)
             legend.add_row(name, count(number), share(number, tokens.prompt), fate.meaning)
-    legend.add_row(
-        "= prompt", count(tokens.prompt), "", "tokens of all prompts" if tokens.prompt else "no tokens"
-    )
+    legend.add_row("= prompt", count(tokens.prompt), "", whole if tokens.prompt else "no tokens")
     return Group(bar, legend)
 
 
@@ -108,6 +106,8 @@ def _header(diagnosis: Diagnosis, width: int) -> RenderableType:
         if len(info.skipped) > _MOST_SKIPPED:
             rows.append(("", f"and {len(info.skipped) - _MOST_SKIPPED} more; --json lists all"))
     rows += [("tokens", wording.encoding_line(diagnosis)), ("cache", wording.cache_line(diagnosis))]
+    if measured := wording.measured_line(diagnosis):
+        rows.append(("hits", measured))
     rows += [("note", caveat) for caveat in wording.caveats(diagnosis)]
     return Group(heading("keepwarm: what misses the prefix cache, and why"), facts(rows))
 
@@ -138,8 +138,7 @@ def _leaderboard(diagnosis: Diagnosis, names: dict[str, str], width: int) -> lis
 def _findings(diagnosis: Diagnosis, names: dict[str, str], width: int, top: int) -> list[RenderableType]:
     findings = wording.by_recovery(diagnosis)
     if not findings:
-        text = f"Nothing to fix was found. {wording.verdict(diagnosis)}"
-        return [heading("Findings"), Text(text), Text()]
+        return [heading("Findings"), Text(wording.nothing_found(diagnosis)), Text()]
     parts: list[RenderableType] = [heading("Findings, most recoverable tokens first (simulated)")]
     for number, finding in enumerate(findings[:top], start=1):
         parts += [_finding(number, finding, diagnosis, names, width), Text()]

@@ -105,9 +105,26 @@ def cache_line(diagnosis: Diagnosis) -> str:
     return f"simulated, {cache.block_size}-token blocks, {capacity}"
 
 
+def measured_line(diagnosis: Diagnosis) -> str | None:
+    """What the server reported of its own cache beside what the same requests hit here, or None."""
+    rows = [row for row in diagnosis.rows if row.cached_tokens is not None]
+    if not rows:
+        return None
+    recorded = counted(sum(row.cached_tokens or 0 for row in rows), "token")
+    simulated = count(sum(row.tokens.hit for row in rows))
+    return f"{recorded} recorded by the server, {simulated} simulated, in {counted(len(rows), 'request')}"
+
+
 def caveats(diagnosis: Diagnosis) -> list[str]:
     """What the file does not say, and what follows for the reader."""
     found = []
+    capacity, block_size = diagnosis.cache.capacity_blocks, diagnosis.cache.block_size
+    prompts = [-(-row.tokens.prompt // block_size) for row in diagnosis.rows]
+    if capacity is not None and (too_large := sum(blocks > capacity for blocks in prompts)):
+        found.append(
+            f"Larger than this cache: {count(too_large)} of {counted(len(prompts), 'prompt')}, which "
+            f"a server would refuse and which hit nothing here; the longest takes {counted(max(prompts), 'block')}."
+        )
     if not diagnosis.input.prompt_texts_known:
         found.append("The file records hashes, not texts: where a prefix breaks is known, the words are not.")
     elif not diagnosis.input.prompt_complete:
@@ -122,7 +139,15 @@ def verdict(diagnosis: Diagnosis) -> str:
     now = f"{percent(diagnosis.hit_rate)} of the prompt tokens hit the cache (simulated)"
     if not diagnosis.findings:
         return now + "."
-    return f"{now}; with every finding fixed it would be {percent(diagnosis.hit_rate_if_fixed)} (simulated)."
+    return f"{now}, {percent(diagnosis.hit_rate_if_fixed)} with every finding fixed (simulated)."
+
+
+def nothing_found(diagnosis: Diagnosis) -> str:
+    """What to say where there is no finding; a loss without a known cause is no clean bill."""
+    lost = sum(site.lost_tokens for site in diagnosis.call_sites)
+    if not lost:
+        return "Nothing to fix was found."
+    return f"Nothing to fix was found: no known cause gives back enough of the {counted(lost, 'lost token')}."
 
 
 def varying(finding: Finding, most: int = 3) -> tuple[list[str], int]:
