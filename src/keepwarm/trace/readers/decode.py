@@ -61,7 +61,7 @@ def _json_reason(message: str, data: bytes) -> str:
         return "half of a surrogate pair (\\ud8xx) in a text; the writer cut a character in two"
     if "truncated" in message:
         return "the JSON ends too early; the line was cut off"
-    return f"not JSON ({message[:1].lower()}{message[1:120]})"
+    return f"not JSON ({message.removeprefix('JSON is ')[:120]})"
 
 
 def unwrapped(record: JsonObject) -> list[JsonObject] | None:
