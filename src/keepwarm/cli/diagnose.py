@@ -52,7 +52,10 @@ def command(
     reveal: shared.Reveal = False,
     top: Top = 10,
 ) -> None:
-    """Diagnose a trace: what misses the prefix cache, why, who can fix it, what it gives back."""
+    """Say what misses the prefix cache and why.
+
+    Names the call site, the token, the cause, who can fix it and what a fix gives back.
+    """
     options = shared.trace_options(
         format=format,
         tokenizer=tokenizer,

@@ -13,7 +13,7 @@ from keepwarm.cli.progress import progress_bar
 RequestName = Annotated[
     str,
     typer.Argument(
-        metavar="REQUEST", help="Id of the request, or its 1-based line number.", show_default=False
+        metavar="REQUEST", help="Id of the request, or the number of its line, from 1.", show_default=False
     ),
 ]
 
@@ -30,7 +30,10 @@ def command(
     json: shared.Json = False,
     reveal: shared.Reveal = False,
 ) -> None:
-    """Explain one request: its tokens by fate, its baseline, where it breaks and why."""
+    """Say what became of one request's tokens.
+
+    Shows its tokens by fate, its baseline, where it breaks and why.
+    """
     import msgspec
 
     from keepwarm.diagnose import diagnose

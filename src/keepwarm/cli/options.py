@@ -75,7 +75,7 @@ TtlS = Annotated[
         "--ttl-s",
         metavar="S",
         callback=seconds,
-        help="Seconds after which a provider drops an unused prefix.",
+        help="Seconds after which the provider dropped an unused prefix. Without it: found from the trace.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
