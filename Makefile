@@ -1,4 +1,5 @@
-# `make demo` and `make test` do all their set-up themselves: Python 3.11 or newer, Node 20, git and make are enough.
+# `make demo` and `make test` do all their set-up themselves: Python 3.11 or newer, git and make are enough,
+# and Node 20 for the tests.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
