@@ -122,8 +122,9 @@ def caveats(diagnosis: Diagnosis) -> list[str]:
     prompts = [-(-row.tokens.prompt // block_size) for row in diagnosis.rows]
     if capacity is not None and (too_large := sum(blocks > capacity for blocks in prompts)):
         found.append(
-            f"Larger than this cache: {count(too_large)} of {counted(len(prompts), 'prompt')}, which "
-            f"a server would refuse and which hit nothing here; the longest takes {counted(max(prompts), 'block')}."
+            f"Larger than this cache: {count(too_large)} of {counted(len(prompts), 'prompt')}, which a "
+            "server would refuse and which hit nothing here; the longest takes "
+            f"{counted(max(prompts), 'block')}."
         )
     if not diagnosis.input.prompt_texts_known:
         found.append("The file records hashes, not texts: where a prefix breaks is known, the words are not.")
