@@ -138,11 +138,11 @@ class CarriedContent:
         text = self._text(path, row)
         if not text:
             return []
-        known: set[int] = set()
-        for before in earlier:
-            known.update(*(self._shingles.of(content) for content in (*before.messages, *before.tools)))
-            if before.prompt_text is not None:
-                known |= self._shingles.of(before.prompt_text)
+        own = self._shingles.of(_content(path, row))
+        sets = [self._shingles.of(content) for before in earlier for content in _contents(before)]
+        if all(own.isdisjoint(shingles) for shingles in sets):
+            return []
+        known = set[int]().union(*sets)
         return _known_ranges(text, known)
 
     def _text(self, path: str, row: Row) -> str | None:
@@ -158,6 +158,23 @@ class CarriedContent:
         if rest.startswith(".content["):
             return text_at(message, int(rest[len(".content[") :].partition("]")[0]))
         return text_at(message, None) if rest == ".content" else None
+
+
+def _contents(row: Row) -> tuple[ContentId, ...]:
+    """All stored texts of a request."""
+    prompt = () if row.prompt_text is None else (row.prompt_text,)
+    return (*row.messages, *row.tools, *prompt)
+
+
+def _content(path: str, row: Row) -> ContentId:
+    """The stored text that ``path`` leads into."""
+    name, index = _first_step(path)
+    if name == "messages":
+        return row.messages[index]
+    if name == "tools":
+        return row.tools[index]
+    assert row.prompt_text is not None
+    return row.prompt_text
 
 
 def _known_ranges(text: str, known: set[int]) -> list[tuple[int, int]]:
