@@ -19,29 +19,6 @@ from tests.diagnose.rules.make import BUILDERS, HERE, files_of
 SECTIONS = ("**Recognised by**", "**Fix.**", "**Not to be confused with**")
 UPDATE = os.environ.get("KEEPWARM_UPDATE_GOLDEN") == "1"
 
-# The owners of DESIGN.md's table of causes.
-OWNERS = {
-    "app": (
-        "clock",
-        "random-id",
-        "identity",
-        "counter",
-        "retrieved-context",
-        "moving-block",
-        "example-order",
-        "tool-order",
-        "tool-set",
-        "schema-key-order",
-        "whitespace",
-        "history-rewrite",
-        "media-reencode",
-        "model-switch",
-    ),
-    "model": ("args-key-order",),
-    "template": ("template-clock", "template-history", "retokenization"),
-    "engine": ("salt", "below-block", "skip-reads", "routing", "eviction", "expired"),
-}
-
 
 def options(code: str) -> Options:
     file = HERE / code / "options.json"
@@ -105,7 +82,8 @@ def test_the_files_are_those_that_the_script_makes(code: str) -> None:
 
 def test_every_cause_has_its_inputs() -> None:
     folders = {path.name for path in HERE.iterdir() if path.is_dir() and path.name != "__pycache__"}
-    assert folders == set(BUILDERS) == set(CAUSES)
+    assert set(BUILDERS) == set(CAUSES), "BUILDERS in tests/diagnose/rules/make.py needs a pair per cause"
+    assert folders == set(BUILDERS), "python -m tests.diagnose.rules.make writes them"
 
 
 @pytest.mark.parametrize("rule", CAUSES.values(), ids=CAUSES)
@@ -130,25 +108,25 @@ class TestConformance:
         assert set(named) <= set(CAUSES)
         assert rule.code not in named
 
-    def test_its_owner_is_that_of_the_design(self, rule: type[Rule]) -> None:
-        assert rule.code in OWNERS[rule.owner.value]
+    def test_its_owner_says_whether_it_is_fixable(self, rule: type[Rule]) -> None:
         assert rule.fixable() is (rule.owner in (Owner.APP, Owner.MODEL))
 
     def test_it_has_no_state(self, rule: type[Rule]) -> None:
         assert vars(rule()) == {}
 
 
-def test_the_rules_are_those_of_the_design(shared: Path) -> None:
+def test_the_rules_of_the_design_are_there(shared: Path) -> None:
+    """In its order, with its owners and words; a cause that it does not have may stand anywhere."""
     table = re.findall(
         r"^\| ([a-z-]+) \| (app|model|template|engine) \| (.+) \|$",
         (shared / "DESIGN.md").read_text(encoding="utf-8"),
         re.MULTILINE,
     )
-    assert {code: owner for code, owner, _ in table} == {
-        code: owner for owner, codes in OWNERS.items() for code in codes
-    }
-    assert [code for code, _, _ in table] == list(CAUSES)
-    for code, _, meaning in table:
+    assert len(table) > 20
+    designed = [code for code, _, _ in table]
+    assert [code for code in CAUSES if code in designed] == designed
+    for code, owner, meaning in table:
+        assert CAUSES[code].owner.value == owner
         first_words = CAUSES[code].summary.split()[:2]
         assert meaning.split()[:2] == first_words, (code, meaning)
 

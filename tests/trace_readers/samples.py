@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from keepwarm.trace.readers import FORMATS
 from keepwarm.trace.records import Request
 
+OWN_SAMPLES = Path(__file__).parent / "own_samples"  # of formats that the labelled cases lack
 CASE_FORMATS = tuple(name for name in FORMATS if name != "agent-sessions")
 JSON_LINES = tuple(
     name for name in CASE_FORMATS if name not in ("sharegpt", "swe-agent-traj", "vllm-debug-log")
@@ -21,12 +24,11 @@ def sample(shared: Path, name: str, tmp_path: Path) -> Path:
         path = tmp_path / "sessions.jsonl"
         path.write_text(agent_session("s-1") + agent_session("s-2"), encoding="utf-8")
         return path
-    (path,) = (
-        path
-        for path in (shared / "cases" / "formats").glob(f"{name}.*")
-        if not path.name.endswith(".expect.json")
-    )
-    return path
+    for folder in (OWN_SAMPLES, shared / "cases" / "formats"):
+        for path in sorted(folder.glob(f"{name}.*")):
+            if not path.name.endswith(".expect.json"):
+                return path
+    pytest.fail(f"no sample of {name!r}: add {name}.jsonl and {name}.expect.json to {OWN_SAMPLES}")
 
 
 def agent_session(session: str) -> str:
