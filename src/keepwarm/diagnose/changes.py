@@ -13,13 +13,17 @@ from keepwarm.diagnose.edits import Edit, EditKind
 from keepwarm.diagnose.media import media_path, media_url, same_media
 from keepwarm.diagnose.same_things import json_shape
 from keepwarm.diagnose.slot_types import classify
-from keepwarm.diagnose.values import Seen, SlotType
+from keepwarm.diagnose.values import Seen, SlotType, seen_at
 from keepwarm.diagnose.words import Gap, diff, squeeze
 from keepwarm.trace.catalog import Catalog, Row, message_text
 from keepwarm.trace.records import JsonObject
 
-_MOVED_CHARS = 24
+_MOVED_CHARS = 24  # shorter texts stand in a later message by chance
 _CONTEXT_CHARS = 60
+_COUNT_DIGITS = 6  # longer numbers are ids
+_SURE = 0.7
+# Two values are too few to see a session keep one, or to see free text come anew each time.
+_TOLD_BY_MANY = (SlotType.IDENTITY, SlotType.PASSAGE)
 
 
 class ChangeKind(enum.StrEnum):
@@ -204,35 +208,29 @@ def _moved_texts(
 
 def _typed(parent: Row, row: Row, old: str, new: str, gaps: list[Gap]) -> SlotType | None:
     """One type that all gaps of a changed message share: a clock, a counter, an id, ..."""
-    types = set()
-    for gap in gaps:
-        pair = [
-            _seen(parent, old, gap.a_start, gap.a_end),
-            _seen(row, new, gap.b_start, gap.b_end),
-        ]
-        found, confidence = classify(pair)
-        a, b = pair[0].value, pair[1].value
-        if (
-            found in (SlotType.IDENTITY, SlotType.PASSAGE)
-            or confidence < 0.7
-            or not (a.strip() and b.strip())
-        ):
-            found_or_none = _counted(a, b) if found is not SlotType.WHITESPACE else found
-        else:
-            found_or_none = found
-        types.add(found_or_none)
+    types = {
+        _type_of_pair(
+            seen_at(old, gap.a_start, gap.a_end, "", parent.time_s),
+            seen_at(new, gap.b_start, gap.b_end, "", row.time_s),
+        )
+        for gap in gaps
+    }
     return types.pop() if len(types) == 1 else None
 
 
-def _counted(a: str, b: str) -> SlotType | None:
-    """A number that changed and nothing else, short enough to be a count."""
-    if a.isdecimal() and b.isdecimal() and max(len(a), len(b)) <= 6:
-        return SlotType.COUNTER
-    return None
+def _type_of_pair(before: Seen, after: Seen) -> SlotType | None:
+    """The type of a value that was replaced, as far as two values can tell."""
+    found, confidence = classify([before, after])
+    if found is SlotType.WHITESPACE:
+        return found
+    both = before.value.strip() and after.value.strip()
+    if both and confidence >= _SURE and found not in _TOLD_BY_MANY:
+        return found
+    return SlotType.COUNTER if _is_count(before.value) and _is_count(after.value) else None
 
 
-def _seen(row: Row, text: str, start: int, end: int) -> Seen:
-    return Seen(text[start:end], text[max(0, start - 24) : end + 24], "", row.time_s)
+def _is_count(value: str) -> bool:
+    return value.isdecimal() and len(value) <= _COUNT_DIGITS
 
 
 def _arguments(call: Any) -> str:

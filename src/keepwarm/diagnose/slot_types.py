@@ -14,25 +14,36 @@ from collections.abc import Sequence
 
 from keepwarm.diagnose.same_things import bare_words, same_things
 from keepwarm.diagnose.times import share_of_times
-from keepwarm.diagnose.values import Seen, SlotType, by_session
+from keepwarm.diagnose.values import MOSTLY, Seen, SlotType, by_session
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _ID_WORD = re.compile(r"^[\w.:/+=#-]+$")
-_MOSTLY = 0.85
+_HEXADECIMAL = re.compile(r"[0-9a-fA-F-]+")
+# What is longer in both is read as a text; names, places and titles stay below.
 _LONG_CHARS = 60
 _LONG_WORDS = 7
-_DETAILS_CHARS = 300
+_DETAILS_CHARS = 300  # name, address and plan of a customer on one line
+# Codes: as short as tickets get, too long for a word, longer than any number that counts something.
+_CODE_CHARS = 4
+_CODE_WORDS = 4  # a code may be printed in groups
+_MIXED_CASE_CHARS = 10  # shorter ones are brand names, say iPhone
 _MIN_CODE_CHARS = 5
 _LONG_CODE_CHARS = 12
-_MIN_FRESH = 6
-_MIN_STEPS = 3
+_FRESH_SHARE = 0.9  # of requests with a value of their own; the rest are retries
+_MIN_FRESH = 6  # values of one length that are no coincidence
+_MIN_STEPS = 3  # two values in one order say nothing
+_MOVING_SHARE = 0.3  # of steps that change the number: fewer are corrections, not a count
 _MOST_VERSIONS = 3
 _MIN_SESSIONS = 6
 _TRIAL_SHARE = 0.15
 
 
 def classify(seen: Sequence[Seen]) -> tuple[SlotType, float]:
-    """The type of a slot and a confidence between 0 and 1, from its values in request order."""
+    """The type of a slot and a confidence between 0 and 1, from its values in request order.
+
+    The surest evidence first: equal content, then the clock, then how values follow sessions and
+    turns, last what they look like.
+    """
     distinct = list(dict.fromkeys(item.value for item in seen))
     if all(not value.strip() for value in distinct):
         return SlotType.WHITESPACE, 0.95
@@ -40,7 +51,7 @@ def classify(seen: Sequence[Seen]) -> tuple[SlotType, float]:
     if structural is not None:
         return structural
     clock = share_of_times(seen)
-    if clock >= _MOSTLY:
+    if clock >= MOSTLY:
         return SlotType.TIME, min(0.98, clock)
     long = _is_long(distinct)
     if _constant_within_sessions(seen) and not (long and _is_document(distinct)):
@@ -91,7 +102,7 @@ def _constant_within_sessions(seen: Sequence[Seen]) -> bool:
     if len(groups) < 2 or not repeated:
         return False
     constant = sum(len({item.value for item in group}) == 1 for group in repeated)
-    return constant >= _MOSTLY * len(repeated)
+    return constant >= MOSTLY * len(repeated)
 
 
 def _follows_turns(seen: Sequence[Seen]) -> bool:
@@ -109,7 +120,7 @@ def _follows_turns(seen: Sequence[Seen]) -> bool:
         for run in moving
         if [place.get(v, -1) - place.get(run[0], -1) for v in run] == list(range(len(run)))
     ]
-    return len(moving) > 1 and len(in_step) >= _MOSTLY * len(moving)
+    return len(moving) > 1 and len(in_step) >= MOSTLY * len(moving)
 
 
 def _moves_one_way(seen: Sequence[Seen]) -> bool:
@@ -137,17 +148,17 @@ def _numbers(value: str) -> list[float]:
 def _one_way(series: Sequence[Sequence[float]]) -> bool:
     steps = [b - a for run in series for a, b in itertools.pairwise(run)]
     moving = [step for step in steps if step]
-    if len(moving) < 2 or len(moving) < 0.3 * len(steps):
+    if len(moving) < 2 or len(moving) < _MOVING_SHARE * len(steps):
         return False
     up = sum(step > 0 for step in moving)
-    return max(up, len(moving) - up) >= _MOSTLY * len(moving)
+    return max(up, len(moving) - up) >= MOSTLY * len(moving)
 
 
 def _by_look(seen: Sequence[Seen], distinct: Sequence[str]) -> tuple[SlotType, float]:
     """Values that neither follow time nor sessions: told apart by what they look like."""
-    fresh = len(distinct) >= 0.9 * len(seen)
+    fresh = len(distinct) >= _FRESH_SHARE * len(seen)
     changes = _changes_within_session(seen)
-    id_like = sum(_looks_like_id(value) for value in distinct) >= _MOSTLY * len(distinct)
+    id_like = sum(_looks_like_id(value) for value in distinct) >= MOSTLY * len(distinct)
     if id_like and (fresh or changes):
         return SlotType.ID, 0.9 if fresh else 0.7
     if fresh and (_are_codes(distinct) or all(_holds_code(value) for value in distinct)):
@@ -165,24 +176,27 @@ def _changes_within_session(seen: Sequence[Seen]) -> bool:
 
 def _looks_like_id(value: str) -> bool:
     """Whether each word is a code: digits, hexadecimal, or letters in mixed case."""
-    words = [word.strip("\"'[](){}<>,;") for word in value.split()]
-    codes = [word for word in words if word and word != "/"]
-    return 0 < len(codes) <= 4 and all(_is_code(word) for word in codes)
+    codes = [word for word in _unquoted_words(value) if word and word != "/"]
+    return 0 < len(codes) <= _CODE_WORDS and all(_is_code(word) for word in codes)
 
 
 def _is_code(text: str) -> bool:
-    if not _ID_WORD.match(text) or len(text) < 4:
+    if not _ID_WORD.match(text) or len(text) < _CODE_CHARS:
         return False
-    digits = sum(char.isdigit() for char in text)
-    hexadecimal = re.fullmatch(r"[0-9a-fA-F-]{4,}", text) is not None
-    mixed_case = len(text) >= 10 and text != text.lower() and text != text.upper()
-    return digits > 0 or hexadecimal or mixed_case
+    has_digit = any(char.isdigit() for char in text)
+    is_hexadecimal = _HEXADECIMAL.fullmatch(text) is not None
+    has_mixed_case = len(text) >= _MIXED_CASE_CHARS and text != text.lower() and text != text.upper()
+    return has_digit or is_hexadecimal or has_mixed_case
 
 
 def _holds_code(value: str) -> bool:
     """Whether one of the words of a line is a code too long to be a number of anything."""
-    words = (word.strip("\"'[](){}<>,;") for word in value.split())
+    words = _unquoted_words(value)
     return "\n" not in value and any(len(word) >= _LONG_CODE_CHARS and _is_code(word) for word in words)
+
+
+def _unquoted_words(value: str) -> list[str]:
+    return [word.strip("\"'[](){}<>,;") for word in value.split()]
 
 
 def _are_codes(distinct: Sequence[str]) -> bool:

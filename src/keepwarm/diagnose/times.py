@@ -12,9 +12,10 @@ import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from keepwarm.diagnose.values import Seen
+from keepwarm.diagnose.values import MOSTLY, Seen
 
 _NUMBER = re.compile(r"\d+")
+# The escapes are year, month and hour in Chinese and Japanese (5e74 6708 6642), Korean (b144 c6d4 c2dc).
 _CLOCK = re.compile(
     r"(?<!\d)([01]?\d|2[0-3])(?:[:.]|\s?[h\u6642\uc2dc]\s?)([0-5]\d)(?!\d)"
     r"(?::[0-5]\d(?:[.,]\d+)?)?(?:\s?([ap]\.?m\.?))?",
@@ -36,11 +37,13 @@ _DAY_S = 86_400
 _QUARTER_S = 900
 _ZONES_H = range(-12, 15)
 _PERIODS_S = (7 * _DAY_S, _DAY_S, _DAY_S // 4, 3600, 1800, 900, 600, 300, 60)
-_MOSTLY = 0.85
+_CLOCK_OFF_S = 150  # a prompt is built a little before it is sent, and clocks differ
+_DATE_OFF_DAYS = 2  # time zones, and a prompt made the evening before
+_EPOCHS_FROM_S = 10 * 365 * _DAY_S  # smaller times count from the start of a trace
 _MIN_COVERED = 0.2  # share of a value that its time takes up: days and zones stand beside it
 _MIN_COVERED_OF_LONG = 0.5  # a passage mentions times, a list of events is full of them
-_MIN_CONFIRMED = 3
-_SHORT_CHARS = 60
+_MIN_CONFIRMED = 3  # values that agree with an earlier one where they had the chance to differ
+_SHORT_CHARS = 60  # of a date in words with its weekday, time and zone
 
 
 def share_of_times(seen: Sequence[Seen]) -> float:
@@ -49,7 +52,7 @@ def share_of_times(seen: Sequence[Seen]) -> float:
     if not with_value:
         return 0.0
     stated = sum(states_time(item) for item in with_value) / len(with_value)
-    if stated >= _MOSTLY or any(_epoch(item) is None for item in seen):
+    if stated >= MOSTLY or any(_epoch(item) is None for item in seen):
         return stated
     if max(len(item.value) for item in seen) <= _SHORT_CHARS and (_tells_day(seen) or _keeps_periods(seen)):
         return 0.9
@@ -67,14 +70,13 @@ def states_time(item: Seen) -> bool:
             if inside > 0 and near(match, _epoch(item)):
                 covered += inside
     chars = len(item.value.strip())
-    return covered > 0 and covered >= chars * (
-        _MIN_COVERED if chars <= _SHORT_CHARS else _MIN_COVERED_OF_LONG
-    )
+    least = _MIN_COVERED if chars <= _SHORT_CHARS else _MIN_COVERED_OF_LONG
+    return covered > 0 and covered >= least * chars
 
 
 def _epoch(item: Seen) -> float | None:
     """The time of the request, if it is a date and not seconds since the start of a trace."""
-    return item.time_s if item.time_s is not None and item.time_s > 10 * 365 * _DAY_S else None
+    return item.time_s if item.time_s is not None and item.time_s > _EPOCHS_FROM_S else None
 
 
 def _near_clock(match: re.Match[str], time_s: float | None) -> bool:
@@ -83,7 +85,7 @@ def _near_clock(match: re.Match[str], time_s: float | None) -> bool:
     stated_s = (int(match[1]) % 24) * 3600 + int(match[2]) * 60
     # Time zones differ by quarters of an hour, so only the rest tells.
     off_s = (time_s - stated_s) % _QUARTER_S
-    return min(off_s, _QUARTER_S - off_s) <= 150
+    return min(off_s, _QUARTER_S - off_s) <= _CLOCK_OFF_S
 
 
 def _near_date(year: int, month: int, day: int, time_s: float | None) -> bool:
@@ -94,7 +96,7 @@ def _near_date(year: int, month: int, day: int, time_s: float | None) -> bool:
     if time_s is None:
         return True
     request = dt.datetime.fromtimestamp(time_s, dt.UTC).date()
-    return abs((stated - request).days) <= 2
+    return abs((stated - request).days) <= _DATE_OFF_DAYS
 
 
 def _near_named(day: str, year: str, time_s: float | None) -> bool:
@@ -115,7 +117,9 @@ def _near_day_first(match: re.Match[str], time_s: float | None) -> bool:
 
 def _near_epoch(match: re.Match[str], time_s: float | None) -> bool:
     stated_s = int(match[1])
-    return abs(stated_s - time_s) <= 2 * _DAY_S if time_s is not None else 10**9 <= stated_s < 2 * 10**9
+    if time_s is None:
+        return 10**9 <= stated_s < 2 * 10**9  # from 2001 to 2033
+    return abs(stated_s - time_s) <= _DATE_OFF_DAYS * _DAY_S
 
 
 _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], float | None], bool]], ...] = (
@@ -136,11 +140,8 @@ def _tells_day(seen: Sequence[Seen]) -> bool:
     for place, zone_h in itertools.product(range(width), _ZONES_H):
         days = [dt.datetime.fromtimestamp(time_s + 3600 * zone_h, dt.UTC).day for _, time_s in rows]
         equal = sum(int(numbers[place]) == day for (numbers, _), day in zip(rows, days, strict=True))
-        if (
-            len(set(days)) > 1
-            and len(rows) - len(set(days)) >= _MIN_CONFIRMED
-            and equal >= _MOSTLY * len(rows)
-        ):
+        confirmed = len(rows) - len(set(days))
+        if len(set(days)) > 1 and confirmed >= _MIN_CONFIRMED and equal >= MOSTLY * len(rows):
             return True
     return False
 
@@ -177,4 +178,4 @@ def _changes_with(rows: Sequence[tuple[int, str, str]]) -> bool:
         witnesses.setdefault(period, set()).add(session)
     changed = [value_of[a] != value_of[b] for a, b in itertools.pairwise(value_of)]
     confirmed = sum(len(sessions) - 1 for sessions in witnesses.values())
-    return len(changed) > 1 and confirmed >= _MIN_CONFIRMED and sum(changed) >= _MOSTLY * len(changed)
+    return len(changed) > 1 and confirmed >= _MIN_CONFIRMED and sum(changed) >= MOSTLY * len(changed)

@@ -1,4 +1,4 @@
-"""What a slot holds in one request, and the kinds of varying text."""
+"""The values of a slot, one per request, and the kinds of varying text."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ import enum
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
+
+MOSTLY = 0.85
+"""Share of the values that have to behave alike: a few odd ones are retries, or cut off."""
+
+_CONTEXT_CHARS = 24  # enough for the rest of a date or time of which only a part varies
 
 
 class SlotType(enum.StrEnum):
@@ -28,6 +33,11 @@ class Seen(NamedTuple):
     context: str  # the value with some stable text around it
     session: str
     time_s: float | None
+
+
+def seen_at(text: str, start: int, end: int, session: str, time_s: float | None) -> Seen:
+    """The value ``start:end`` of ``text``, as one request shows it."""
+    return Seen(text[start:end], text[max(0, start - _CONTEXT_CHARS) : end + _CONTEXT_CHARS], session, time_s)
 
 
 def by_session(seen: Sequence[Seen]) -> list[list[Seen]]:

@@ -10,14 +10,14 @@ from keepwarm.diagnose.fixes import CutSlot, Destination, Fix, Place, ReplaceCon
 from keepwarm.diagnose.rules import _order
 from keepwarm.diagnose.rules.base import Anchor, Candidate
 from keepwarm.diagnose.slot_types import classify
-from keepwarm.diagnose.slots import learn_skeleton, pick_variants
+from keepwarm.diagnose.slots import WholeText, learn_skeleton, pick_variants
 from keepwarm.diagnose.tool_lists import ToolText
-from keepwarm.diagnose.values import Seen, SlotType
-from keepwarm.diagnose.view import SiteView, TypedSlot
+from keepwarm.diagnose.typed_slots import TypedSlot
+from keepwarm.diagnose.values import SlotType, seen_at
+from keepwarm.diagnose.view import SiteView
 from keepwarm.trace.catalog import ContentId
 
 _VALUES_SHOWN = 3
-_CONTEXT_CHARS = 24
 
 
 def slot_candidates(view: SiteView, slot_type: SlotType, *, constant: bool = False) -> Iterator[Candidate]:
@@ -25,7 +25,7 @@ def slot_candidates(view: SiteView, slot_type: SlotType, *, constant: bool = Fal
     places = list(dict.fromkeys(slot.place for slot in view.slots if slot.type is slot_type))
     for place in places:
         slots = [slot for slot in view.slots if slot.place == place and slot.type is slot_type]
-        yield _slot_candidate(view, place, slots, constant)
+        yield _slot_candidate(view, place, slots, constant=constant)
     yield from _tool_text_candidates(view, slot_type)
 
 
@@ -80,7 +80,7 @@ def _content_path(change: Change) -> str:
     return f"messages[{index}]" + change.path.partition("]")[2]
 
 
-def _slot_candidate(view: SiteView, place: Place, slots: Sequence[TypedSlot], constant: bool) -> Candidate:
+def _slot_candidate(view: SiteView, place: Place, slots: Sequence[TypedSlot], *, constant: bool) -> Candidate:
     rows = tuple(sorted({index for slot in slots for index in slot.varying}))
     fixes = tuple(
         CutSlot(
@@ -116,30 +116,24 @@ def _slot_candidate(view: SiteView, place: Place, slots: Sequence[TypedSlot], co
 
 def _tool_text_candidates(view: SiteView, slot_type: SlotType) -> Iterator[Candidate]:
     for text in view.tools.texts:
-        seen = {
-            index: Seen(value, value[:_CONTEXT_CHARS], view.sessions[index], view.catalog.rows[index].time_s)
-            for index, value in sorted(text.values.items())
-        }
-        found = _leaf_slot(view, text)
-        kind, confidence = found if found is not None else classify(list(seen.values()))
+        kind, confidence = _type_of_leaf(view, text)
         if kind is slot_type:
             yield _tool_text_candidate(view, text, kind, confidence)
 
 
-def _leaf_slot(view: SiteView, text: ToolText) -> tuple[SlotType, float] | None:
-    """The type of the first slot inside a leaf that is mostly stable text."""
-    texts = list(dict.fromkeys(text.values.values()))
-    skeleton = learn_skeleton([texts[i] for i in pick_variants(len(texts))])
+def _type_of_leaf(view: SiteView, text: ToolText) -> tuple[SlotType, float]:
+    """The type of the first slot in a leaf that is mostly stable text, else of the leaf as a whole."""
+    variants = list(dict.fromkeys(text.values.values()))
+    skeleton = learn_skeleton([variants[i] for i in pick_variants(len(variants))])
     if skeleton is None or not skeleton.holes:
-        return None
-    ranges = {variant: skeleton.ranges(variant)[0] for variant in texts}
-    seen = []
-    for index, value in sorted(text.values.items()):
-        found = ranges[value]
-        context = value[max(0, found.start - _CONTEXT_CHARS) : found.end + _CONTEXT_CHARS]
-        row = view.catalog.rows[index]
-        seen.append(Seen(value[found.start : found.end], context, view.sessions[index], row.time_s))
-    return classify(seen)
+        skeleton = WholeText(variants[0])
+    ranges = {variant: skeleton.ranges(variant)[0] for variant in variants}
+    return classify(
+        [
+            seen_at(value, *ranges[value], view.sessions[index], view.catalog.rows[index].time_s)
+            for index, value in sorted(text.values.items())
+        ]
+    )
 
 
 def _tool_text_candidate(view: SiteView, text: ToolText, kind: SlotType, confidence: float) -> Candidate:
