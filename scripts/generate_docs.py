@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -37,10 +38,13 @@ def cause_pages() -> Pages:
 
     pages = {}
     rows = ["| cause | owner | what breaks the prefix |", "| --- | --- | --- |"]
-    for cause in known_causes():
+    causes = known_causes()
+    others = re.compile(f"`({'|'.join(cause.code for cause in causes)})`")
+    for cause in causes:
         fixed_by = "a change in the application's source" if cause.fixable else "a setting"
         owner = f"Owner: `{cause.owner}`, fixed by {fixed_by}."
-        page = f"# {cause.code}\n\n{owner}\n\n{cause.documentation}\n"
+        documentation = others.sub(r"[`\1`](\1.md)", cause.documentation)
+        page = f"# {cause.code}\n\n{owner}\n\n{documentation}\n"
         pages[DOCS / "causes" / f"{cause.code}.md"] = page
         rows.append(f"| [{cause.code}]({cause.code}.md) | {cause.owner} | {cause.summary} |")
     return pages | section(DOCS / "causes" / "index.md", "causes", "\n".join(rows))
