@@ -18,8 +18,10 @@ from keepwarm.trace.catalog import Catalog, ContentId, Row, message_text
 
 _SHINGLE_WORDS = 5
 _MAX_SHINGLES = 4_096
-_SAME_SITE = 0.3
+_SAME_SITE = 0.3  # of the shorter head: what is left of instructions around a long passage
+_NOTHING_NEW = 0.9
 _MEMBERS_KEPT = 4
+_HEAD_CHARS = 16_384  # of a rendered prompt, of which nobody knows where the head ends
 _WORDS = re.compile(r"\w+")
 _NAME_CHARS = 48
 _NAME_LINES = 60
@@ -33,13 +35,19 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[int, ...]
 
 
-class _Cluster(msgspec.Struct):
+class _Cluster(msgspec.Struct, eq=False):
+    number: int
     name: str  # empty: to be found among the lines
     tools: frozenset[str]
     has_head: bool
     members: list[frozenset[int]]  # shingles of a few heads
     lines: list[str]  # that all heads so far have in common
     rows: list[int]
+
+    def learn(self, shingles: frozenset[int]) -> None:
+        """Keep one more head to compare with, if there is room."""
+        if len(self.members) < _MEMBERS_KEPT:
+            self.members.append(shingles)
 
 
 def find_sites(catalog: Catalog) -> tuple[tuple[Site, ...], tuple[int, ...]]:
@@ -58,18 +66,18 @@ class _Finder:
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
         self.clusters: list[_Cluster] = []
-        self._explicit: dict[str, int] = {}
-        self._known: dict[tuple[Any, ...], int] = {}
+        self._explicit: dict[str, _Cluster] = {}
+        self._known: dict[tuple[Any, ...], _Cluster] = {}
 
     def assign(self, row: Row) -> int:
-        number = self._find(row)
-        self.clusters[number].rows.append(row.index)
-        return number
+        cluster = self._find(row)
+        cluster.rows.append(row.index)
+        return cluster.number
 
-    def _find(self, row: Row) -> int:
+    def _find(self, row: Row) -> _Cluster:
         if row.call_site is not None:
             if row.call_site not in self._explicit:
-                self._explicit[row.call_site] = self._new(row.call_site, frozenset(), True, None)
+                self._explicit[row.call_site] = self._new(row.call_site, has_head=True)
             return self._explicit[row.call_site]
         head = _head(self.catalog, row)
         tools = _tool_names(self.catalog, row.tools)
@@ -78,48 +86,44 @@ class _Finder:
             self._known[signature] = self._match(row, head, tools)
         return self._known[signature]
 
-    def _match(self, row: Row, head: tuple[ContentId, ...], tools: frozenset[str]) -> int:
+    def _match(self, row: Row, head: tuple[ContentId, ...], tools: frozenset[str]) -> _Cluster:
         has_head = bool(head) or row.prompt_text is not None
         text = _head_text(self.catalog, row, head)
         shingles = _shingles(text)
+        best, share = self._nearest(shingles, tools, has_head=has_head)
+        # Without a system prompt there is no stable text to tell sites apart: any likeness will do.
+        if best is not None and (share >= _SAME_SITE or not has_head):
+            own = frozenset(_lines(text))
+            best.lines = [line for line in best.lines if line in own]
+            if share < _NOTHING_NEW:
+                best.learn(shingles)
+            return best
+        loose = [cluster for cluster in self.clusters if not cluster.has_head and cluster.tools == tools]
+        if loose and not has_head:
+            loose[0].learn(shingles)
+            return loose[0]
+        new = self._new("hashed prompts" if row.hashed is not None else "", has_head=has_head, tools=tools)
+        new.lines = _lines(text)
+        new.learn(shingles)
+        return new
+
+    def _nearest(
+        self, shingles: frozenset[int], tools: frozenset[str], *, has_head: bool
+    ) -> tuple[_Cluster | None, float]:
+        """The cluster of the most alike head with tools that agree, and how alike: 0 to 1, never 0 of one."""
         best, best_share = None, 0.0
-        for number, cluster in enumerate(self.clusters):
-            if cluster.has_head != has_head or not _tools_agree(tools, cluster.tools, has_head):
+        for cluster in self.clusters:
+            if cluster.has_head != has_head or not _tools_agree(tools, cluster.tools, has_head=has_head):
                 continue
             share = max((_containment(shingles, member) for member in cluster.members), default=0.0)
             if share > best_share:
-                best, best_share = number, share
-        # Without a system prompt there is no stable text to tell sites apart: one loose site.
-        threshold = _SAME_SITE if has_head else 0.0
-        if best is not None and best_share >= threshold and (has_head or best_share > 0.0):
-            cluster = self.clusters[best]
-            own = frozenset(_lines(text))
-            cluster.lines = [line for line in cluster.lines if line in own]
-            if len(cluster.members) < _MEMBERS_KEPT and best_share < 0.9:
-                cluster.members.append(shingles)
-            return best
-        if not has_head:
-            loose = next(
-                (n for n, c in enumerate(self.clusters) if not c.has_head and c.tools == tools), None
-            )
-            if loose is not None:
-                if len(self.clusters[loose].members) < _MEMBERS_KEPT:
-                    self.clusters[loose].members.append(shingles)
-                return loose
-        name = "hashed prompts" if row.hashed is not None else ""
-        return self._new(name, tools, has_head, shingles, _lines(text))
+                best, best_share = cluster, share
+        return best, best_share
 
-    def _new(
-        self,
-        name: str,
-        tools: frozenset[str],
-        has_head: bool,
-        shingles: frozenset[int] | None,
-        lines: Sequence[str] = (),
-    ) -> int:
-        members = [] if shingles is None else [shingles]
-        self.clusters.append(_Cluster(name, tools, has_head, members, list(lines), []))
-        return len(self.clusters) - 1
+    def _new(self, name: str, *, has_head: bool, tools: frozenset[str] = frozenset()) -> _Cluster:
+        cluster = _Cluster(len(self.clusters), name, tools, has_head, members=[], lines=[], rows=[])
+        self.clusters.append(cluster)
+        return cluster
 
 
 def _head(catalog: Catalog, row: Row) -> tuple[ContentId, ...]:
@@ -134,7 +138,7 @@ def _head(catalog: Catalog, row: Row) -> tuple[ContentId, ...]:
 
 def _head_text(catalog: Catalog, row: Row, head: Sequence[ContentId]) -> str:
     if row.prompt_text is not None:
-        return str(catalog.store.get(row.prompt_text))[:16_384]
+        return str(catalog.store.get(row.prompt_text))[:_HEAD_CHARS]
     contents = head or row.messages[:1]
     return "\n".join(message_text(catalog.message(content)) for content in contents)
 
@@ -151,7 +155,7 @@ def tool_name(tool: Any) -> str:
     return str((function if isinstance(function, dict) else tool).get("name", ""))
 
 
-def _tools_agree(a: frozenset[str], b: frozenset[str], has_head: bool) -> bool:
+def _tools_agree(a: frozenset[str], b: frozenset[str], *, has_head: bool) -> bool:
     """Tools may be toggled within a site, but half of the smaller set has to be common.
 
     Where a system prompt tells sites apart, all tools may be taken off at times.

@@ -79,7 +79,7 @@ def _candidates(view: SiteView, *, same_text: bool) -> Iterable[Candidate]:
         if parent is None:
             continue
         parents[row.index] = parent
-        at = _break(view, parent, row.index, same_text)
+        at = _break(view, parent, row.index, same_text=same_text)
         if at is not None:
             broken.append((row.index, at))
     if not broken:
@@ -108,7 +108,7 @@ def _continued(view: SiteView, index: int) -> int | None:
     return parent if grows and same and len(row.messages) > len(before.messages) else None
 
 
-def _break(view: SiteView, parent: int, index: int, same_text: bool) -> int | None:
+def _break(view: SiteView, parent: int, index: int, *, same_text: bool) -> int | None:
     """The token at which a continued conversation leaves its past, if it does so for the reason asked."""
     if _grows(view, parent, index):
         return None
@@ -149,10 +149,8 @@ def _repeats_answer(view: SiteView, parent: int, index: int) -> bool:
     before, row = view.catalog.rows[parent], view.catalog.rows[index]
     if before.answer is None:
         return False
-    answer, replayed = (
-        view.catalog.message(before.answer),
-        view.catalog.message(row.messages[len(before.messages)]),
-    )
+    answer = view.catalog.message(before.answer)
+    replayed = view.catalog.message(row.messages[len(before.messages)])
     return answer.get("content") == replayed.get("content")
 
 
