@@ -5,16 +5,15 @@ from __future__ import annotations
 import functools
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from keepwarm.diagnose.callsites import tool_name
+from keepwarm.diagnose.tool_texts import Steps, leaves_of, path_of, value_at, with_value_at
 from keepwarm.trace.catalog import Catalog, ContentId, Row
 from keepwarm.trace.records import JsonObject
-
-_Step = str | int
 
 
 class ToolText(NamedTuple):
@@ -81,8 +80,8 @@ class _Tool:
         self.canonical = json.dumps(_sorted(value), sort_keys=True)
 
     @functools.cached_property
-    def leaves(self) -> dict[tuple[_Step, ...], str]:
-        return dict(_leaves(self.value))
+    def leaves(self) -> dict[Steps, str]:
+        return dict(leaves_of(self.value))
 
 
 def _sorted(value: Any) -> Any:
@@ -114,7 +113,7 @@ def _out_of_order(tools: Sequence[_Tool], rank: Mapping[str, int]) -> int | None
     return next((i for i, (a, b) in enumerate(zip(ranks, sorted(ranks), strict=True)) if a != b), None)
 
 
-def _first_place(tools: Sequence[_Tool], is_it: Any) -> int | None:
+def _first_place(tools: Sequence[_Tool], is_it: Callable[[_Tool], bool]) -> int | None:
     return next((i for i, tool in enumerate(tools) if is_it(tool)), None)
 
 
@@ -189,56 +188,15 @@ def _texts(lists: Mapping[int, Sequence[_Tool]]) -> Iterator[ToolText]:
             values = {row: tool.leaves.get(steps, "") for row, tool in versions.items()}
             if len(set(values.values())) > 1:
                 constant = _with_first_value(versions.values(), steps)
-                yield ToolText(places[name], _path(places[name], steps), values, constant)
+                yield ToolText(places[name], path_of(places[name], steps), values, constant)
 
 
-def _with_first_value(versions: Any, steps: tuple[_Step, ...]) -> dict[ContentId, JsonObject]:
+def _with_first_value(versions: Iterable[_Tool], steps: Steps) -> dict[ContentId, JsonObject]:
     first: Any = None
     out: dict[ContentId, JsonObject] = {}
     for tool in versions:
         if first is None:
-            first = _get(tool.value, steps)
+            first = value_at(tool.value, steps)
         elif tool.content not in out:
-            out[tool.content] = _put(tool.value, steps, first)
+            out[tool.content] = with_value_at(tool.value, steps, first)
     return out
-
-
-def _leaves(value: Any, steps: tuple[_Step, ...] = ()) -> Iterator[tuple[tuple[_Step, ...], str]]:
-    """Strings by their path; a list of plain values is one leaf, as JSON."""
-    if isinstance(value, str):
-        yield steps, value
-    elif isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _leaves(inner, (*steps, key))
-    elif isinstance(value, list) and any(isinstance(inner, dict | list) for inner in value):
-        for i, inner in enumerate(value):
-            yield from _leaves(inner, (*steps, i))
-    else:
-        yield steps, json.dumps(value, ensure_ascii=False)
-
-
-def _get(value: Any, steps: tuple[_Step, ...]) -> Any:
-    for step in steps:
-        try:
-            value = value[step]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return value
-
-
-def _put(value: Any, steps: tuple[_Step, ...], leaf: Any) -> Any:
-    if not steps:
-        return leaf
-    try:
-        copy = value.copy()
-        copy[steps[0]] = _put(copy[steps[0]], steps[1:], leaf)
-    except (KeyError, IndexError, AttributeError, TypeError):
-        return value
-    return copy
-
-
-def _path(index: int, steps: Sequence[_Step]) -> str:
-    text = f"tools[{index}]"
-    for step in steps:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}"
-    return text

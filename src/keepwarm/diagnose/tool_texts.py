@@ -1,10 +1,13 @@
-"""Strings inside a tool definition, with and without their paths."""
+"""Texts inside a tool definition, by JSON path or by steps, the keys and indices that lead to them."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
+
+Steps = tuple[str | int, ...]
 
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
 
@@ -20,9 +23,49 @@ def strings_in(value: Any) -> Iterator[str]:
 
 def string_at(value: Any, path: str) -> str | None:
     """The string at a path such as ``.function.description``, ``None`` if there is none."""
-    for key, index in _STEP.findall(path):
+    found = value_at(value, tuple(key or int(index) for key, index in _STEP.findall(path)))
+    return found if isinstance(found, str) else None
+
+
+def leaves_of(value: Any, steps: Steps = ()) -> Iterator[tuple[Steps, str]]:
+    """Strings by the steps that lead to them; a list of plain values is one leaf, as JSON."""
+    if isinstance(value, str):
+        yield steps, value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from leaves_of(inner, (*steps, key))
+    elif isinstance(value, list) and any(isinstance(inner, dict | list) for inner in value):
+        for i, inner in enumerate(value):
+            yield from leaves_of(inner, (*steps, i))
+    else:
+        yield steps, json.dumps(value, ensure_ascii=False)
+
+
+def value_at(value: Any, steps: Steps) -> Any:
+    """What stands at the end of ``steps``, ``None`` if there is nothing."""
+    for step in steps:
         try:
-            value = value[key] if key else value[int(index)]
+            value = value[step]
         except (KeyError, IndexError, TypeError):
             return None
-    return value if isinstance(value, str) else None
+    return value
+
+
+def with_value_at(value: Any, steps: Steps, leaf: Any) -> Any:
+    """A copy of ``value`` with ``leaf`` at the end of ``steps``; ``value`` itself where they lead nowhere."""
+    if not steps:
+        return leaf
+    try:
+        copy = value.copy()
+        copy[steps[0]] = with_value_at(copy[steps[0]], steps[1:], leaf)
+    except (KeyError, IndexError, AttributeError, TypeError):
+        return value
+    return copy
+
+
+def path_of(index: int, steps: Steps) -> str:
+    """The JSON path of ``steps`` in the tool at ``index``."""
+    text = f"tools[{index}]"
+    for step in steps:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}"
+    return text
