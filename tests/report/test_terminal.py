@@ -91,6 +91,15 @@ def test_recorded_hits_stand_beside_simulated_ones(shown: Diagnosis) -> None:
     assert f"2,080 tokens recorded by the server, {simulated:,} simulated, in 2 requests" in text
 
 
+def test_a_finding_that_the_simulation_does_not_have_promises_no_rate(shown: Diagnosis) -> None:
+    routed = msgspec.structs.replace(
+        shown, hit_rate_if_fixed=shown.hit_rate, tokens=TokenFates(prompt=9, cold=9)
+    )
+    text = report(routed)
+    assert "hit the cache (simulated), fewer as recorded by the server." in text
+    assert "with every finding fixed" not in text
+
+
 def test_a_cache_smaller_than_a_prompt_is_pointed_out(shown: Diagnosis) -> None:
     longest = -(-max(row.tokens.prompt for row in shown.rows) // shown.cache.block_size)
     tight = msgspec.structs.replace(shown.cache, capacity_blocks=longest - 1)

@@ -138,9 +138,13 @@ def caveats(diagnosis: Diagnosis) -> list[str]:
 def verdict(diagnosis: Diagnosis) -> str:
     """The hit rate now and with every finding fixed, in one sentence."""
     now = f"{percent(diagnosis.hit_rate)} of the prompt tokens hit the cache (simulated)"
-    if not diagnosis.findings:
-        return now + "."
-    return f"{now}, {percent(diagnosis.hit_rate_if_fixed)} with every finding fixed (simulated)."
+    fixed = percent(diagnosis.hit_rate_if_fixed)
+    if diagnosis.findings and fixed != percent(diagnosis.hit_rate):
+        return f"{now}, {fixed} with every finding fixed (simulated)."
+    lost_here = diagnosis.tokens.diverged + diagnosis.tokens.evicted
+    if sum(site.lost_tokens for site in diagnosis.call_sites) > lost_here:
+        return f"{now}, fewer as recorded by the server."
+    return f"{now}."
 
 
 def nothing_found(diagnosis: Diagnosis) -> str:
