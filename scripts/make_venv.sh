@@ -23,7 +23,7 @@ if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
   { apt-get update -qq && apt-get install -y -qq python3-venv; } >/dev/null
 fi
 
-echo "keepwarm set-up: $dir" >&2
+echo "keepwarm set-up: $dir, once, for a minute or so" >&2
 rm -f "$dir/.stamp"
 # An environment whose interpreter is gone or that was moved is made again from nothing.
 "$dir/bin/python" -c '' 2>/dev/null || rm -rf "$dir"
