@@ -1,4 +1,17 @@
-"""Diagnosis: call sites, breaks, causes, findings."""
+"""Diagnosis: from recorded requests to findings, in the order in which the modules are asked.
+
+- ``engine``: the whole way, stage by stage; ``options`` and ``encoders`` are what it is told
+- ``traffic``: prompts encoded and hashed once, replayed through the cache model as often as needed
+- ``callsites``, ``sessions``: which requests belong together, and which one each continues
+- ``measured``, ``fates``, ``carried``, ``breaks``: every prompt token accounted for (``accounts``)
+- ``view``: what a rule looks at of one call site
+  - slots: ``typed_slots``, ``slots``, ``slot_types``, ``times``, ``same_things``, ``values``, ``words``
+  - history: ``edits``, ``changes``, ``media``
+  - tools: ``tool_lists``, ``tool_texts``
+- ``rules``: one per cause; each gives candidates with ``fixes`` that would remove it
+- ``gains``, ``grow``: what the fixes give back, by simulation; ``suspects``: what of it is worth reporting
+- ``findings``: what a diagnosis is; ``report``: how it is shown
+"""
 
 from __future__ import annotations
 

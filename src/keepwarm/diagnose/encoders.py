@@ -12,7 +12,7 @@ from keepwarm.trace.encode import PromptEncoder, open_encoder
 from keepwarm.trace.open import Trace
 from keepwarm.trace.records import Request
 
-_CACHE_BYTES = 128 << 20
+_CACHE_BYTES = 128 << 20  # half of what an encoder keeps alone: a diagnosis holds the trace beside it
 
 
 def choose_encoder(trace: Trace, options: Options, first: Request | None) -> PromptEncoder:

@@ -9,9 +9,9 @@ import numpy as np
 from keepwarm.diagnose.traffic import Traffic
 from keepwarm.trace.prompt import Prompt, TokenIds
 
-_KEPT = 256
-_GENERATION_TOKENS = 16
-_SEAM_TOKENS = (8, 4, 2)
+_KEPT = 256  # grown prompts: sessions that take turns need one each
+_GENERATION_TOKENS = 16  # of what prompts end alike in, at most so many are taken for their generation prompt
+_SEAM_TOKENS = (8, 4, 2)  # looked for in this order: the longer a match, the less it is chance
 
 
 class GrowPrompt:
@@ -32,7 +32,7 @@ class GrowPrompt:
         return frozenset(self._parents)
 
     def ids(self, traffic: Traffic, index: int) -> TokenIds:
-        """The ids of a row as they would be. Not to be called out of order."""
+        """The ids of a row as they would be. Mutates: remembers them for the rows that continue it."""
         parent = self._parents.get(index)
         ids = traffic.ids(index)
         if parent is not None:

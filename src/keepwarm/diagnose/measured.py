@@ -13,12 +13,12 @@ from keepwarm.cache.holders import SharedPrefix
 from keepwarm.diagnose.traffic import Traffic
 from keepwarm.trace.catalog import Row
 
-_NOISE_SHARE = 0.15
-_NOISE_BLOCKS = 2
-_TTL_MIN_S = 60.0
-_TTL_UNSEEN_MIN_S = 240.0
-_EXPLAINS = 0.35
-_HOLDS = 0.8
+_NOISE_SHARE = 0.15  # of a hit that two ways of counting tokens may differ by
+_NOISE_BLOCKS = 2  # the ends of two counts, each rounded to a block
+_TTL_MIN_S = 60.0  # times to live are minutes: shorter gaps are ordinary turns
+_TTL_UNSEEN_MIN_S = 240.0  # taken without a prefix that was used in time and hit
+_EXPLAINS = 0.35  # of what is missing may stay unexplained
+_HOLDS = 0.8  # of prefixes used within the time to live have to hit
 _TTL_CANDIDATES = 256
 
 

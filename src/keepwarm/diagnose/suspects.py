@@ -15,7 +15,8 @@ from keepwarm.diagnose.rules import CAUSES
 from keepwarm.diagnose.rules.base import Candidate, Rule
 from keepwarm.diagnose.view import SiteView
 
-_WORTH_SHARE = 0.01
+# Less is not worth a change of source.
+_WORTH_SHARE = 0.01  # of the site's prompt tokens
 _WORTH_BLOCKS = 2
 
 
@@ -32,24 +33,14 @@ class _Suspect(msgspec.Struct, frozen=True):
 
 
 def site_findings(accounts: Accounts, site: Site) -> Iterator[Proven]:
-    """Findings of one call site that give back more than a sliver of its prompt tokens.
-
-    Less than a block per request concerned is no repair: the text just falls on blocks more luckily.
-    """
+    """Findings of one call site that give back more than a sliver of its prompt tokens."""
     view = SiteView(accounts.traffic, site, accounts.lineage, accounts.measured)
     suspects = sorted(_suspects(view), key=lambda suspect: suspect.candidate.order)
     if not suspects:
         return
-    gains = shared_gains(view, [suspect.candidate for suspect in suspects])
     lost_tokens = accounts.lost_tokens(site.rows)
-    gains = _within(gains, lost_tokens)
-    block_size = accounts.measured.block_size
-    share = _WORTH_SHARE * sum(accounts.measured.prompt[i] for i in site.rows)
-    worth = [
-        gain.recoverable_tokens >= max(share, max(_WORTH_BLOCKS, len(suspect.candidate.rows)) * block_size)
-        and gain.recoverable_tokens > gain.added_tokens
-        for suspect, gain in zip(suspects, gains, strict=True)
-    ]
+    gains = _within(shared_gains(view, [suspect.candidate for suspect in suspects]), lost_tokens)
+    worth = [_is_worth(view, suspect, gain) for suspect, gain in zip(suspects, gains, strict=True)]
     reported = [
         (suspect, gain)
         for suspect, gain, is_worth in zip(suspects, gains, worth, strict=True)
@@ -65,6 +56,17 @@ def _suspects(view: SiteView) -> Iterator[_Suspect]:
     for rule in CAUSES.values():
         for candidate in rule().candidates(view):
             yield _Suspect(rule, candidate)
+
+
+def _is_worth(view: SiteView, suspect: _Suspect, gain: Gain) -> bool:
+    """Whether a gain is worth a repair.
+
+    Less than a block per request concerned is none: the text just falls on blocks more luckily.
+    """
+    site_tokens = sum(view.measured.prompt[row.index] for row in view.rows)
+    blocks = max(_WORTH_BLOCKS, len(suspect.candidate.rows))
+    least_tokens = max(_WORTH_SHARE * site_tokens, blocks * view.measured.block_size)
+    return gain.recoverable_tokens >= least_tokens and gain.recoverable_tokens > gain.added_tokens
 
 
 def _within(gains: Sequence[Gain], lost_tokens: int) -> list[Gain]:
