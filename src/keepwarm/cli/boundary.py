@@ -74,7 +74,9 @@ def _other(error: Exception) -> int:
 
 def _system_error(error: OSError) -> str:
     place = f" {error.filename!r}" if error.filename is not None else ""
-    return f"cannot use{place or ' a file'}: {error.strerror or error}"
+    return (
+        f"cannot use{place or ' a file'}: {error.strerror or error}; check that it is there and may be used"
+    )
 
 
 def _bug(error: Exception) -> str:

@@ -15,7 +15,7 @@ from keepwarm.trace.readers import FORMATS, READERS
 from keepwarm.trace.readers.base import Reader, Unusable
 from keepwarm.trace.readers.decode import SURE, best_other, decode_object, detect, unwrapped
 from keepwarm.trace.records import JsonObject, Request, Skipped
-from keepwarm.trace.source import ByteSource, size_of
+from keepwarm.trace.source import ByteSource, cannot_read, size_of
 
 MAX_SKIPPED_LISTED = 10_000
 """Skipped lines listed one by one; the rest is one entry that counts them."""
@@ -45,12 +45,12 @@ class Trace:
 
     @cached_property
     def sha256(self) -> str:
-        """Hex digest of the file's bytes as they lie on disk; reads the file once."""
+        """Hex digest of the file's bytes as they lie on disk; reads the file once. Raises TraceError."""
         try:
             with self.path.open("rb") as file:
                 return hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
-            raise TraceError(f"cannot read {str(self.path)!r}: {error.strerror}") from None
+            raise cannot_read(self.path, error) from None
 
     def requests(self, on_bytes: Callable[[int], None] | None = None) -> Iterator[Request]:
         """The requests in file order.

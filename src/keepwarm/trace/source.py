@@ -58,6 +58,11 @@ def size_of(path: Path) -> int:
     return info.st_size
 
 
+def cannot_read(path: Path, error: OSError) -> TraceError:
+    """What to raise where a file that was opened stops giving its bytes."""
+    return TraceError(f"cannot read {str(path)!r}: {_os_reason(error)}; check the disk, or use a copy")
+
+
 class ByteSource:
     """The decompressed bytes of one file, for one pass.
 
@@ -106,7 +111,7 @@ class ByteSource:
             try:
                 chunk = self._file.read(chunk_bytes)
             except OSError as error:
-                raise TraceError(f"cannot read {str(self._path)!r}: {_os_reason(error)}") from None
+                raise cannot_read(self._path, error) from None
             if not chunk:
                 return
             consumed += len(chunk)
@@ -119,7 +124,7 @@ class ByteSource:
             magic = self._file.read(4)
             self._file.seek(0)
         except OSError as error:
-            raise TraceError(f"cannot read {str(self._path)!r}: {_os_reason(error)}") from None
+            raise cannot_read(self._path, error) from None
         if magic.startswith(b"\x1f\x8b"):
             yield from self._gunzip()
         elif magic == b"\x28\xb5\x2f\xfd":

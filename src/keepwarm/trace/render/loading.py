@@ -101,7 +101,10 @@ def _templates(value: Any, file: Path) -> dict[str, str]:
         for item in value
     ):
         return {item["name"]: item["template"] for item in value}
-    raise TemplateError(f"chat_template in {str(file)!r} is neither text nor a list of named templates")
+    raise TemplateError(
+        f"chat_template in {str(file)!r} is neither text nor a list of named templates; "
+        "pass a .jinja file with --chat-template"
+    )
 
 
 def _parsed(text: str, file: Path) -> dict[str, Any]:
@@ -112,7 +115,9 @@ def _parsed(text: str, file: Path) -> dict[str, Any]:
             f"{str(file)!r} is not JSON: {error}; fetch the tokenizer's files again"
         ) from error
     if not isinstance(value, dict):
-        raise TemplateError(f"{str(file)!r} holds {type(value).__name__}, not an object")
+        raise TemplateError(
+            f"{str(file)!r} holds {type(value).__name__}, not an object; fetch the tokenizer's files again"
+        )
     return value
 
 
@@ -125,4 +130,6 @@ def _read(file: Path) -> str:
             "pass a .jinja file or a tokenizer folder"
         ) from error
     except UnicodeDecodeError as error:
-        raise TemplateError(f"chat template {str(file)!r} is not UTF-8 text: {error.reason}") from error
+        raise TemplateError(
+            f"chat template {str(file)!r} is not UTF-8 text: {error.reason}; save it as UTF-8"
+        ) from error

@@ -88,13 +88,13 @@ class Renderer:
                 # Ours prints arguments as recorded, so that spacing lost on replay shows.
                 decode_arguments=not self.is_builtin,
             )
-        except jinja2.TemplateSyntaxError as error:
-            raise TemplateError(
-                f"chat template {self.name!r} ({key}) does not compile: line {error.lineno}: "
-                f"{error.message}; pass the template that the server uses with --chat-template"
-            ) from error
         except Exception as error:
-            raise TemplateError(f"chat template {self.name!r} ({key}) does not compile: {error}") from error
+            at = f"line {error.lineno}: " if isinstance(error, jinja2.TemplateSyntaxError) else ""
+            reason = at + str(getattr(error, "message", None) or error)
+            raise TemplateError(
+                f"chat template {self.name!r} ({key}) does not compile: {reason}; "
+                "pass the template that the server uses with --chat-template"
+            ) from error
 
     def _choose(self, request: Request) -> _Compiled:
         if request.tools and "tool_use" in self._compiled:

@@ -70,9 +70,13 @@ class ServerTokenizer(Tokenizer):
         try:
             answer = json.loads(response.content)
         except ValueError as error:
-            raise TokenizerError(f"{self.name}/tokenize answered with something that is not JSON") from error
+            raise TokenizerError(
+                f"{self.name}/tokenize answered with something that is not JSON; is this vLLM?"
+            ) from error
         if not isinstance(answer, dict):
-            raise TokenizerError(f"{self.name}/tokenize answered with {type(answer).__name__}, not an object")
+            raise TokenizerError(
+                f"{self.name}/tokenize answered with {type(answer).__name__}, not an object; is this vLLM?"
+            )
         return answer
 
 
