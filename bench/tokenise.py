@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.harness import Result
+from keepwarm.diagnose.traffic import common_prefix
 from keepwarm.trace.encode import CACHE_BYTES
 from keepwarm.trace.open import open_trace
 from keepwarm.trace.prompt import TokenIds
@@ -41,17 +42,17 @@ def run() -> Result:
     for label, name in (("airline", "tau_airline"), ("coding", "mlperf_agentic")):
         trace = open_trace(SHARED / "cases" / "healthy" / f"{name}.jsonl.gz")
         texts = [renderer.text(request) for request in trace.requests()]
-        whole, parts, ids = _times(tokenizer, texts)
-        ratios[label] = whole / parts
+        whole_s, parts_s, ids = _times(tokenizer, texts)
+        ratios[label] = whole_s / parts_s
         ceiling = _ceiling(ids)
         figures |= {
             f"{label}_prompts": len(texts),
             f"{label}_tokens": sum(map(len, ids)),
-            f"{label}_whole_s": round(whole, 3),
-            f"{label}_parts_s": round(parts, 3),
-            f"{label}_ratio": round(whole / parts, 1),
+            f"{label}_whole_s": round(whole_s, 3),
+            f"{label}_parts_s": round(parts_s, 3),
+            f"{label}_ratio": round(ratios[label], 1),
             f"{label}_ceiling": round(ceiling, 1),
-            f"{label}_of_ceiling": round(whole / parts / ceiling, 2),
+            f"{label}_of_ceiling": round(ratios[label] / ceiling, 2),
         }
     return Result("tokenise", round(ratios["airline"], 1), "×", figures)
 
@@ -77,20 +78,14 @@ def _times(tokenizer: Tokenizer, texts: list[str]) -> tuple[float, float, list[T
 
 
 def _seconds(call: Callable[[], object]) -> float:
-    start = time.perf_counter()
+    started_s = time.perf_counter()
     call()
-    return time.perf_counter() - start
+    return time.perf_counter() - started_s
 
 
 def _ceiling(prompts: list[TokenIds]) -> float:
     """All tokens by those beyond the longest common prefix with any earlier prompt."""
     new = 0
     for index, ids in enumerate(prompts):
-        new += len(ids) - max((_common(ids, prompts[i]) for i in range(index)), default=0)
+        new += len(ids) - max((common_prefix(ids, prompts[i]) for i in range(index)), default=0)
     return sum(map(len, prompts)) / new
-
-
-def _common(a: TokenIds, b: TokenIds) -> int:
-    size = min(len(a), len(b))
-    differing = np.flatnonzero(a[:size] != b[:size])
-    return int(differing[0]) if len(differing) else size

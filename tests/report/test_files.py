@@ -15,7 +15,8 @@ from keepwarm.diagnose.findings import Diagnosis
 from keepwarm.diagnose.report import files
 from keepwarm.diagnose.report.as_json import diagnosis_document, request_document, to_json
 from keepwarm.diagnose.report.files import check_directory, write_report
-from keepwarm.diagnose.report.parquet import FATES, to_parquet
+from keepwarm.diagnose.report.parquet import to_parquet
+from keepwarm.diagnose.report.wording import FATES
 from tests.report.sample import JSON_GOLDEN
 
 NAMES = ["diagnosis.json", "report.html", "requests.parquet"]
@@ -50,7 +51,7 @@ def test_contract_keys_and_their_order(shown: Diagnosis) -> None:
 
 def test_the_six_fates_add_up(shown: Diagnosis) -> None:
     tokens = diagnosis_document(shown, revealed=False)["tokens"]
-    assert sum(tokens[fate] for fate in FATES) == tokens["prompt"]
+    assert sum(tokens[fate.name] for fate in FATES) == tokens["prompt"]
 
 
 def test_floats_are_rounded_and_never_nan(shown: Diagnosis) -> None:
@@ -73,7 +74,8 @@ def test_explanation_document(shown: Diagnosis) -> None:
     assert document["schema"] == "keepwarm.explanation/1"
     assert document["request"]["id"] == shown.rows[4].id
     assert (
-        sum(document["request"]["tokens"][fate] for fate in FATES) == document["request"]["tokens"]["prompt"]
+        sum(document["request"]["tokens"][fate.name] for fate in FATES)
+        == document["request"]["tokens"]["prompt"]
     )
 
 
@@ -88,7 +90,7 @@ def test_parquet_has_a_row_per_request(shown: Diagnosis, tmp_path: Path) -> None
             list(source.causes),
             source.break_token,
         )
-        assert sum(row[f"{fate}_tokens"] for fate in FATES) == row["prompt_tokens"]
+        assert sum(row[f"{fate.name}_tokens"] for fate in FATES) == row["prompt_tokens"]
 
 
 def test_parquet_of_no_rows_and_of_lone_surrogates(shown: Diagnosis) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from keepwarm.diagnose.findings import RequestRow
+from keepwarm.diagnose.report import wording
 from keepwarm.diagnose.report.text import encodable
 
 SCHEMA = "keepwarm.requests/1"
-FATES = ("hit", "forced", "partial", "cold", "diverged", "evicted")
 
 
 class Column(NamedTuple):
@@ -46,7 +46,7 @@ COLUMNS: tuple[Column, ...] = (
     _text("model"),
     _number("time_s", "float64", nullable=True),
     _tokens("prompt"),
-    *map(_tokens, FATES),
+    *(_tokens(fate.name) for fate in wording.FATES),
     _number("cached_tokens", nullable=True),
     _text("baseline_request", nullable=True),
     _number("break_token", nullable=True),
