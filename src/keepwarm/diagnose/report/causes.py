@@ -40,13 +40,11 @@ def known_causes() -> list[Cause]:
 
 def named(causes: list[Cause], code: str) -> Cause:
     """The cause with this code. Raises InputError with the nearest codes."""
-    from rapidfuzz import process
-
     codes = {cause.code: cause for cause in causes}
     wanted = code.strip().lower().replace("_", "-").replace(" ", "-")
     if wanted in codes:
         return codes[wanted]
-    close = [match[0] for match in process.extract(wanted, list(codes), limit=3, score_cutoff=55)]
+    close = wording.nearest(wanted, list(codes))
     hint = f"did you mean {' or '.join(close)}?" if close else "'keepwarm causes' lists them"
     raise InputError(f"no cause {code!r}; {hint}")
 

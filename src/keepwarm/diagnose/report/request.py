@@ -31,10 +31,8 @@ def find_request(rows: tuple[RequestRow, ...], wanted: str) -> RequestRow:
 
 
 def _nearest(rows: tuple[RequestRow, ...], wanted: str) -> str:
-    from rapidfuzz import process
-
     ids = list(dict.fromkeys(row.id for row in rows))
-    close = [match[0] for match in process.extract(wanted, ids, limit=3, score_cutoff=55)]
+    close = wording.nearest(wanted, ids)
     if close:
         return f"; the nearest ids are {', '.join(map(repr, close))}"
     return f"; its ids run from {ids[0]!r} to {ids[-1]!r}, a line number will do too" if ids else ""

@@ -7,6 +7,8 @@ from typing import NamedTuple
 from keepwarm.diagnose.findings import CallSite, Diagnosis, Finding, Owner, TokenFates
 from keepwarm.diagnose.report.text import count, counted, percent, visible
 
+_ALIKE_PERCENT = 55  # two or three slips of the pen in a short name
+
 
 class Fate(NamedTuple):
     """A fate of a prompt token, and how it is drawn: ``glyph`` tells it apart without colour."""
@@ -159,3 +161,10 @@ def varying(finding: Finding, most: int = 3) -> tuple[list[str], int]:
     """Different values to show, at most ``most``, and how many more were recorded."""
     values = [value or "(nothing)" for value in dict.fromkeys(map(visible, finding.evidence.values))]
     return values[:most], max(0, len(values) - most)
+
+
+def nearest(wanted: str, known: list[str]) -> list[str]:
+    """The few of ``known`` that may have been meant by ``wanted``, likeliest first; often none."""
+    from rapidfuzz import process
+
+    return [name for name, _, _ in process.extract(wanted, known, limit=3, score_cutoff=_ALIKE_PERCENT)]
