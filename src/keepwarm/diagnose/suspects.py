@@ -39,7 +39,8 @@ def site_findings(accounts: Accounts, site: Site) -> Iterator[Proven]:
     if not suspects:
         return
     lost_tokens = accounts.lost_tokens(site.rows)
-    gains = _within(shared_gains(view, [suspect.candidate for suspect in suspects]), lost_tokens)
+    gains = shared_gains(view, [suspect.candidate for suspect in suspects])
+    gains = _within(view, suspects, gains, lost_tokens)
     worth = [_is_worth(view, suspect, gain) for suspect, gain in zip(suspects, gains, strict=True)]
     reported = [
         (suspect, gain)
@@ -47,8 +48,9 @@ def site_findings(accounts: Accounts, site: Site) -> Iterator[Proven]:
         if is_worth or (suspect.candidate.keep_without_gain and not any(worth))
     ]
     # Once more: a suspect that is left out may be one that adds more than it wins.
-    gains = _within([gain for _, gain in reported], lost_tokens)
-    for (suspect, _), gain in zip(reported, gains, strict=True):
+    kept = [suspect for suspect, _ in reported]
+    gains = _within(view, kept, [gain for _, gain in reported], lost_tokens)
+    for suspect, gain in zip(kept, gains, strict=True):
         yield Proven(_finding(view, suspect, gain), suspect.candidate.rows)
 
 
@@ -69,10 +71,19 @@ def _is_worth(view: SiteView, suspect: _Suspect, gain: Gain) -> bool:
     return gain.recoverable_tokens >= least_tokens and gain.recoverable_tokens > gain.added_tokens
 
 
-def _within(gains: Sequence[Gain], lost_tokens: int) -> list[Gain]:
-    """Gains cut down in proportion where they add up to more than was lost and is added."""
+def _within(
+    view: SiteView, suspects: Sequence[_Suspect], gains: Sequence[Gain], lost_tokens: int
+) -> list[Gain]:
+    """Gains cut down in proportion where they add up to more than was lost and is sent more.
+
+    Less than a block per request concerned is not sent more: moved text just falls into other tokens.
+    """
     total = sum(gain.recoverable_tokens for gain in gains)
-    limit = lost_tokens + sum(gain.added_tokens for gain in gains)
+    limit = lost_tokens + sum(
+        gain.added_tokens
+        for suspect, gain in zip(suspects, gains, strict=True)
+        if gain.added_tokens >= len(suspect.candidate.rows) * view.measured.block_size
+    )
     if total <= limit:
         return list(gains)
     return [Gain(gain.recoverable_tokens * limit // total, gain.added_tokens) for gain in gains]
