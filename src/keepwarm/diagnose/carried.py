@@ -14,7 +14,7 @@ from keepwarm.diagnose.fixes import text_at
 from keepwarm.diagnose.tool_texts import string_at, strings_in
 from keepwarm.diagnose.words import split_lines
 from keepwarm.trace.catalog import Catalog, ContentId, Row, message_text
-from keepwarm.trace.prompt import Origin, Prompt
+from keepwarm.trace.prompt import Origin, Prompt, Span
 
 _SHINGLE_WORDS = 5
 _RUN_WORDS = 40  # a stock sentence in a new document is no earlier content
@@ -79,7 +79,10 @@ class CarriedContent:
         self._newest = row
 
     def carried_tokens(self, prompt: Prompt, row: Row, parent: int | None, start: int, end: int) -> int:
-        """How many of the tokens ``start:end`` of ``prompt`` an earlier request carried."""
+        """How many of the tokens ``start:end`` of ``prompt`` an earlier request carried. Does not mutate.
+
+        ``parent`` is the row that ``row`` continues.
+        """
         if self._newest is None or start >= end:
             return 0
         earlier = [self._newest]
@@ -98,40 +101,33 @@ class CarriedContent:
         earlier: Sequence[Row],
         first_char: int,
     ) -> None:
+        """Set in ``chars``, from ``first_char`` on, the characters that were carried."""
         ranges: dict[str, list[tuple[int, int]]] = {}
         template: list[tuple[int, int]] = []
         spans = prompt.rendered.spans
         for span in spans[bisect.bisect_right(spans, first_char, key=lambda span: span.end) :]:
             if span.origin is Origin.TEMPLATE or span.path is None:
                 template.append((span.start, span.end))
-                continue
-            known = self._is_known(span.path, row)
-            if span.value_start < 0 and known is None and span.path.startswith("tools["):
-                template.append((span.start, span.end))  # keys and punctuation
-            elif known:
+            elif self._is_carried_whole(span.path, row):
                 chars[span.start : span.end] = True
-            elif known is None and span.value_start >= 0:
+            elif span.value_start >= 0:
                 if span.path not in ranges:
                     ranges[span.path] = self._carried_ranges(span.path, row, earlier)
-                shift = span.start - span.value_start
-                for start, end in ranges[span.path]:
-                    low, high = max(span.start, start + shift), min(span.end, end + shift)
-                    if low < high:
-                        chars[low:high] = True
+                _mark_ranges(chars, span, ranges[span.path])
+            elif span.path.startswith("tools["):
+                template.append((span.start, span.end))  # keys and punctuation
         for start, end in reversed(template):
             # What is printed in front of a text shares that text's fate.
             chars[start:end] = chars[end] if end < len(prompt.rendered.text) else chars[start - 1]
 
-    def _is_known(self, path: str, row: Row) -> bool | None:
-        """True: carried as a whole. False: new. None: look inside."""
+    def _is_carried_whole(self, path: str, row: Row) -> bool:
+        """Whether the whole message or tool at ``path`` was carried, or the whole text in a tool."""
         name, index = _first_step(path)
         if name == "messages" and index < len(row.messages):
-            return True if row.messages[index] in self._messages else None
+            return row.messages[index] in self._messages
         if name == "tools" and index < len(row.tools):
-            return (
-                True if row.tools[index] in self._tools or self._text(path, row) in self._tool_texts else None
-            )
-        return None
+            return row.tools[index] in self._tools or self._text(path, row) in self._tool_texts
+        return False
 
     def _carried_ranges(self, path: str, row: Row, earlier: Sequence[Row]) -> list[tuple[int, int]]:
         """Character ranges of the text at ``path`` that earlier requests carried, wherever it stood."""
@@ -175,6 +171,15 @@ def _content(path: str, row: Row) -> ContentId:
         return row.tools[index]
     assert row.prompt_text is not None
     return row.prompt_text
+
+
+def _mark_ranges(chars: npt.NDArray[np.bool_], span: Span, ranges: Sequence[tuple[int, int]]) -> None:
+    """Mark what of ``ranges`` of a value the copy in ``span`` shows."""
+    shift = span.start - span.value_start
+    for start, end in ranges:
+        low, high = max(span.start, start + shift), min(span.end, end + shift)
+        if low < high:
+            chars[low:high] = True
 
 
 def _known_ranges(text: str, known: set[int]) -> list[tuple[int, int]]:
