@@ -19,6 +19,7 @@ from keepwarm.diagnose.values import Seen, SlotType
 START_S = 1_930_000_000.0  # 27 February 2031, 23:06:40 UTC, a Thursday
 DAY_S = 86_400.0
 WEEKDAYS = ["jeudi", "vendredi", "samedi", "dimanche", "lundi", "mardi", "mercredi"]
+WORDS = ["amber", "otter", "copper", "willow", "pebble", "anchor", "velvet", "maple", "cinder", "falcon"]
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 Row = tuple[str, float, str]
 
@@ -49,6 +50,10 @@ def by_day(values: Sequence[str], per_day: int = 3) -> list[Row]:
 
 
 CODES = ["".join(random.Random(n).choices(LETTERS, k=12)) for n in range(8)]
+PHRASES = ["-".join(random.Random(n).sample(WORDS, 4)) for n in range(8)]
+TENANTS = [
+    f"{name} - call 04 75 20 11 {n}8 - colour #7a1f{n}b - two berths" for n, name in enumerate(WORDS[:3])
+]
 
 
 @pytest.mark.parametrize(
@@ -64,6 +69,9 @@ CODES = ["".join(random.Random(n).choices(LETTERS, k=12)) for n in range(8)]
         (single_calls(CODES), SlotType.ID),
         (single_calls([f"{n:08x} / {n * 7919:08x}" for n in range(9, 17)]), SlotType.ID),
         (single_calls([f"id {code}7 of Kim" for code in CODES]), SlotType.ID),
+        (sessions([PHRASES[:4], PHRASES[4:]]), SlotType.ID),
+        (sessions([["opening-hours", "lost-key", "boat-in-ice"], ["fees", "tide-table"]]), SlotType.PASSAGE),
+        (single_calls([TENANTS[n * n % 3] for n in range(12)]), SlotType.IDENTITY),
         (
             sessions([[f"Customer {name}, pays by invoice, two boats in the north dock, writes in French"] * 2
                       for name in ("Ada Brand", "Kim Sol", "Uwe Tann")]),
@@ -80,6 +88,7 @@ CODES = ["".join(random.Random(n).choices(LETTERS, k=12)) for n in range(8)]
     ids=[
         "weekdays-in-any-language", "day-of-the-month", "cjk-date", "cjk-time", "compact-stamp",
         "turns-in-words", "progress-bar", "codes-of-letters", "two-codes", "code-among-words",
+        "words-drawn-at-random", "names-of-pages", "tenants-of-single-calls",
         "details-on-one-line", "document-per-session", "table-of-numbers-is-no-clock",
         "list-of-events-is-no-clock",
     ],
@@ -153,6 +162,15 @@ def told(n: int, first: dict[str, Any]) -> dict[str, Any]:
     return {"role": "user", "content": f"{fetched}\n{RULES}\n{first['content']}"}
 
 
+def record(n: int, first: dict[str, Any]) -> dict[str, Any]:
+    """The first message behind a record fetched for request ``n``: a number, a name and passages."""
+    notes = [" ".join(shuffled(n * 9 + i)) + f" near {CODES[(n + i) % 8]} since noon" for i in range(4)]
+    fetched = json.dumps(
+        {"case": f"KX-{n * 733 % 977 + 1000}", "owner": WORDS[n % 10], "notes": notes}, indent=1
+    )
+    return {"role": "user", "content": f"{fetched}\n{RULES}\n{first['content']}"}
+
+
 BODIES: dict[str, tuple[Body, str, str]] = {
     "json-in-the-prompt": (
         lambda n, talk: with_system(f"Settings: {written(n)}\n{RULES}", talk),
@@ -178,6 +196,11 @@ BODIES: dict[str, tuple[Body, str, str]] = {
     ),
     "passage-in-the-first-user-message": (
         lambda n, talk: {"messages": [told(n, talk[0]), *talk[1:]]},
+        "retrieved-context",
+        "messages[0].content",
+    ),
+    "record-in-the-first-user-message": (
+        lambda n, talk: {"messages": [record(n, talk[0]), *talk[1:]]},
         "retrieved-context",
         "messages[0].content",
     ),

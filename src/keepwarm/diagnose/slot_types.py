@@ -18,6 +18,7 @@ from keepwarm.diagnose.values import MOSTLY, Seen, SlotType, by_session
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _ID_WORD = re.compile(r"^[\w.:/+=#-]+$")
+_JOINED_WORDS = re.compile(r"[^\W\d_]+(?:[-_][^\W\d_]+){2,}")
 _HEXADECIMAL = re.compile(r"[0-9a-fA-F-]+")
 # What is longer in both is read as a text; names, places and titles stay below.
 _LONG_CHARS = 60
@@ -163,8 +164,12 @@ def _by_look(seen: Sequence[Seen], distinct: Sequence[str]) -> tuple[SlotType, f
         return SlotType.ID, 0.9 if fresh else 0.7
     if fresh and (_are_codes(distinct) or all(_holds_code(value) for value in distinct)):
         return SlotType.ID, 0.8
+    if fresh and changes and _are_made_up_names(distinct):
+        return SlotType.ID, 0.7
     words = max(len(bare_words(value)) for value in distinct)
     if not changes and words <= (_LONG_WORDS if not fresh else _LONG_WORDS // 2):
+        return SlotType.IDENTITY, 0.6
+    if not changes and 2 * len(distinct) <= len(seen) and all(_is_details(value) for value in distinct):
         return SlotType.IDENTITY, 0.6
     return SlotType.PASSAGE, 0.5
 
@@ -204,3 +209,15 @@ def _are_codes(distinct: Sequence[str]) -> bool:
     lengths = Counter(len(value.strip()) for value in distinct)
     one_word = all(_ID_WORD.match(value.strip()) for value in distinct)
     return one_word and len(distinct) >= _MIN_FRESH and len(lengths) == 1 and min(lengths) >= _MIN_CODE_CHARS
+
+
+def _are_made_up_names(distinct: Sequence[str]) -> bool:
+    """Words drawn at random and joined by hyphens, many values and as many words in each."""
+    words = {len(re.split("[-_]", value.strip())) for value in distinct}
+    joined = all(_JOINED_WORDS.fullmatch(value.strip()) for value in distinct)
+    return joined and len(distinct) >= _MIN_FRESH and len(words) == 1
+
+
+def _is_details(value: str) -> bool:
+    """Whether one line has a number among its words, as a telephone or an account: no sentence to be read."""
+    return "\n" not in value.strip() and any(char.isdigit() for char in value)

@@ -59,6 +59,29 @@ class Skeleton:
         end = self.holes[n].end
         return self.base[end : min(next_start, end + _CONTEXT_CHARS)]
 
+    def in_records(self, types: Sequence[tuple[SlotType, float]]) -> list[tuple[SlotType, float]]:
+        """The holes' ``types``, where an id or a name in a fetched JSON record belongs to its passages.
+
+        A record was fetched as a whole if it is long and more of it varies than stays.
+        """
+        passages = [n for n, (kind, _) in enumerate(types) if kind is SlotType.PASSAGE]
+        records = {n: self._record(self.holes[n]) for n in passages}
+        settled = list(types)
+        for n, (kind, _) in enumerate(types):
+            if kind in (SlotType.ID, SlotType.IDENTITY):
+                own = self._record(self.holes[n]) if passages else None
+                settled[n] = next((types[m] for m in passages if own and records[m] == own), types[n])
+        return settled
+
+    def _record(self, hole: Range) -> Range | None:
+        """The long JSON value around a hole in which hardly anything is stable."""
+        around = json_around(self.base, *hole)
+        if around is None:
+            return None
+        start, end, _ = around
+        varying = sum(other.end - other.start for other in self.holes if start <= other.start < end)
+        return Range(start, end) if end - start > _CONTEXT_CHARS and 2 * varying > end - start else None
+
 
 class WholeText(Skeleton):
     """Texts that share nothing: all of each is one slot."""

@@ -123,7 +123,8 @@ class SlotFinder:
                 for index in rows_of[key]:
                     row = self._catalog.rows[index]
                     values.add(index, text, own, self._sessions[index], row.time_s)
-        typed = [self._typed(place, skeleton, n, values) for n, values in enumerate(found)]
+        types = skeleton.in_records([classify(values.seen()) for values in found])
+        typed = [_typed_slot(place, skeleton, n, values, types[n]) for n, values in enumerate(found)]
         return [
             slot
             for slot, values in zip(typed, found, strict=True)
@@ -180,16 +181,19 @@ class SlotFinder:
             return None  # answers and tool results vary by nature
         return text_at(message, place.part)
 
-    def _typed(self, place: Place, skeleton: Skeleton, n: int, values: SlotValues) -> TypedSlot:
-        slot_type, confidence = classify(values.seen())
-        return TypedSlot(
-            place=place,
-            before=skeleton.before(n),
-            after=skeleton.after(n),
-            type=slot_type,
-            confidence=confidence,
-            ranges=values.ranges,
-            first_value=values.first_value,
-            values=values.values(),
-            varying=values.varying(),
-        )
+
+def _typed_slot(
+    place: Place, skeleton: Skeleton, n: int, values: SlotValues, kind: tuple[SlotType, float]
+) -> TypedSlot:
+    slot_type, confidence = kind
+    return TypedSlot(
+        place=place,
+        before=skeleton.before(n),
+        after=skeleton.after(n),
+        type=slot_type,
+        confidence=confidence,
+        ranges=values.ranges,
+        first_value=values.first_value,
+        values=values.values(),
+        varying=values.varying(),
+    )
