@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
+import struct
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -167,6 +169,38 @@ def test_sound_in_other_bytes_is_reencoded_media(tmp_path: Path) -> None:
     assert [(f.cause, f.path) for f in found] == [
         ("media-reencode", "messages[1].content[0].input_audio.data")
     ]
+
+
+def test_a_picture_that_every_call_encodes_anew_is_reencoded_media(tmp_path: Path) -> None:
+    """Between calls only pixels count: photographs of one size are not the same."""
+
+    def single_calls(picture: Callable[[int], str]) -> list[Messages]:
+        plan = [{"type": "image_url", "image_url": {"url": picture(n)}} for n in range(8)]
+        texts = [{"type": "text", "text": LONG * 6}, {"type": "text", "text": "Where?"}]
+        return [[message("user", [part, *texts])] for part in plan]
+
+    found = diagnosed(tmp_path, single_calls(lambda n: png([1, 2, 3], b"made at %d" % n))).findings
+    assert [(f.cause, f.path) for f in found] == [("media-reencode", "messages[0].content[0].image_url.url")]
+    assert found[0].recoverable_tokens > 7 * 6 * 32
+    others = diagnosed(tmp_path, single_calls(lambda n: png([n, n + 1, n + 2], b"")))
+    assert "media-reencode" not in causes(others)
+
+
+def png(pixels: Sequence[int], note: bytes) -> str:
+    """A grey picture of one row, with a text chunk, as a data URL."""
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    header = struct.pack(">IIBBBBB", len(pixels), 1, 8, 0, 0, 0, 0)
+    chunks = [
+        (b"IHDR", header),
+        (b"tEXt", note),
+        (b"IDAT", zlib.compress(bytes([0, *pixels]))),
+        (b"IEND", b""),
+    ]
+    data = b"\x89PNG\r\n\x1a\n" + b"".join(chunk(kind, body) for kind, body in chunks)
+    return "data:image/png;base64," + base64.b64encode(data).decode()
 
 
 def test_retokenised_history_gains_what_was_lost_and_adds_nothing() -> None:

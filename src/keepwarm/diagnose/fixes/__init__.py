@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from keepwarm.diagnose.fixes.base import Fix, apply_fixes
 from keepwarm.diagnose.fixes.draft import Destination, Draft, Place, text_at
-from keepwarm.diagnose.fixes.messages import CutSlot, KeepHistory, OrderMessages, ReplaceContent
+from keepwarm.diagnose.fixes.messages import CutSlot, KeepHistory, OrderMessages, ReplaceContent, ReplaceParts
 from keepwarm.diagnose.fixes.request import (
     AddTools,
     DropParam,
@@ -31,6 +31,7 @@ __all__ = [
     "OrderTools",
     "Place",
     "ReplaceContent",
+    "ReplaceParts",
     "ReplaceTools",
     "SetModel",
     "apply_fixes",

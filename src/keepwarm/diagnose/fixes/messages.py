@@ -54,6 +54,23 @@ class ReplaceContent(Fix):
                 draft.messages[i] = self._catalog.message(self._first[content])
 
 
+class ReplaceParts(Fix):
+    """Send parts of messages, say pictures, as they were first sent; the text around them stays."""
+
+    stage = Stage.CONTENT
+
+    def __init__(self, parts: Mapping[int, Mapping[Place, JsonObject]]) -> None:
+        super().__init__(parts)
+        self._parts = parts  # by row
+
+    def apply(self, draft: Draft) -> None:
+        for place, part in self._parts[draft.row.index].items():
+            content = draft.messages[place.message].get("content")
+            if isinstance(content, list) and place.part is not None and place.part < len(content):
+                parts = [*content[: place.part], part, *content[place.part + 1 :]]
+                draft.messages[place.message] = {**draft.messages[place.message], "content": parts}
+
+
 class OrderMessages(Fix):
     """Put the same messages of each request into one order: that of their first appearance."""
 
