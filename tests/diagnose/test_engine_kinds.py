@@ -79,3 +79,49 @@ def test_a_question_asked_twice_leaves_short_prompts_short(tmp_path: Path) -> No
     path.write_bytes(b"\n".join(msgspec.json.encode(record) for record in records))
     found = diagnose(str(path), Options(block_size=16))
     assert [finding.cause for finding in found.findings] == ["below-block"]
+
+
+def test_stock_openings_that_fill_a_block_leave_short_prompts_short(tmp_path: Path) -> None:
+    """Several prompts open with one of two phrases by chance, a block long: a sliver of their tokens."""
+    bodies = [
+        " ".join(f"{word}{at * at % (97 + n)}" for at, word in enumerate(LONG.split() * 8)) for n in range(14)
+    ]
+    opening = (
+        "Why does the boat that came in last night with the tide lie at the wrong pier now, and who says so? "
+    )
+    records = [
+        {
+            "id": f"r{n}",
+            "timestamp": START_S + n,
+            "body": {"model": "m", "messages": chat(f"Why {n} {body}" if n % 4 else f"{opening}{n} {body}")},
+        }
+        for n, body in enumerate(bodies)
+    ]
+    path = tmp_path / "trace.jsonl"
+    path.write_bytes(b"\n".join(msgspec.json.encode(record) for record in records))
+    found = diagnose(str(path), Options(block_size=16))
+    assert 0 < found.hit_rate < 0.03
+    assert [finding.cause for finding in found.findings] == ["below-block"]
+
+
+def test_a_session_that_began_on_the_spare_model_is_held_to_the_usual_one(tmp_path: Path) -> None:
+    """Sessions share what the usual model has cached; the spare one would compute it once more."""
+    path = tmp_path / "trace.jsonl"
+    items = conversation([5.0] * 3, "a") + [
+        msgspec.structs.replace(item, model="spare" if n % 2 == 0 else "m")
+        for n, item in enumerate(conversation([5.0] * 3, "b", first=4))
+    ]
+    records = [
+        {
+            "id": item.id,
+            "timestamp": item.time_s,
+            "session_id": item.session,
+            "body": {"model": item.model, "messages": item.messages},
+        }
+        for item in items
+    ]
+    path.write_bytes(b"\n".join(msgspec.json.encode(record) for record in records))
+    found = diagnose(str(path), Options(block_size=16))
+    assert [finding.cause for finding in found.findings] == ["model-switch"]
+    head_tokens = measure(traffic_of(items)).hit[5]
+    assert found.findings[0].recoverable_tokens > head_tokens > 0

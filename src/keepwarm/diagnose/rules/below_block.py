@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from keepwarm.diagnose.findings import Evidence, Owner
 from keepwarm.diagnose.rules import _order
 from keepwarm.diagnose.rules.base import Candidate, Rule
 from keepwarm.diagnose.traffic import common_prefix
+from keepwarm.trace.catalog import Row
 from keepwarm.trace.prompt import Origin
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _MIN_ROWS = 3
 _MOST = 0.5
 _FEW = 0.1  # a question asked twice, or a chance resemblance, changes nothing
+_FEW_TOKENS = 0.03  # nor do several that go no further than a block
 
 
 class BelowBlock(Rule):
@@ -45,8 +47,7 @@ class BelowBlock(Rule):
     def candidates(self, view: SiteView) -> Iterable[Candidate]:
         """A site whose requests share a beginning that fills no block."""
         rows = [row for row in view.rows if row.hashed is None]
-        hits = sum(1 for row in rows if view.measured.hit_unbounded[row.index])
-        if len(rows) < _MIN_ROWS or hits > _FEW * len(rows):
+        if len(rows) < _MIN_ROWS or self._hits(view, rows):
             return
         short = []
         for previous, row in itertools.pairwise(rows):
@@ -68,6 +69,13 @@ class BelowBlock(Rule):
             token_offset=longest,
             keep_without_gain=True,
         )
+
+    @staticmethod
+    def _hits(view: SiteView, rows: Sequence[Row]) -> bool:
+        """Whether more than a few requests hit, and more than a few tokens."""
+        hits = [view.measured.hit_unbounded[row.index] for row in rows]
+        prompt_tokens = sum(view.measured.prompt[row.index] for row in rows)
+        return sum(hit > 0 for hit in hits) > _FEW * len(rows) and sum(hits) > _FEW_TOKENS * prompt_tokens
 
     @staticmethod
     def _shares_text(view: SiteView, index: int, shared: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -43,7 +44,12 @@ class ModelSwitch(Rule):
         switched = {session: models for session, models in by_session.items() if len(models) > 1}
         if not switched or not view.has_sessions:
             return
-        stay = {row.index: switched[s][0] for row in view.rows if (s := view.sessions[row.index]) in switched}
+        usual = Counter(row.model for row in view.rows)  # what other sessions have cached as well
+        stay = {
+            row.index: max(switched[s], key=usual.__getitem__)
+            for row in view.rows
+            if (s := view.sessions[row.index]) in switched
+        }
         rows = tuple(
             row.index
             for row in view.rows
