@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import json
 import re
 from itertools import pairwise
@@ -166,10 +167,10 @@ def _is_boundary(
         return False
     splits = False
     for step in splitters:
-        verdict = _split_by(step, seen)
-        if verdict is None:
+        effect = _effect_of(step, seen)
+        if effect is _Effect.UNSURE:
             return False
-        splits = splits or verdict
+        splits = splits or effect is _Effect.SPLITS
         if step["type"] == "Metaspace" and seen == " ":
             seen = step["replacement"]
     if splits:
@@ -177,23 +178,38 @@ def _is_boundary(
     return _is_plain_bpe(model) and _vocabulary_splits(model, seen, splitters)
 
 
-def _split_by(step: dict[str, Any], right: str) -> bool | None:
-    """Does a pre-tokenizer always split before ``right``? None: it may not even be cut there."""
+class _Effect(enum.Enum):
+    """What a pre-tokenizer does between a letter and the character right of it."""
+
+    SPLITS = "always splits there"
+    KEEPS = "works on both sides alike, whether the text is cut there or not"
+    UNSURE = "may give other words if the text is cut there"
+
+
+def _effect_of(step: dict[str, Any], right: str) -> _Effect:
     kind = step["type"]
     if kind == "Split":
-        regex, text = step["pattern"].get("Regex"), step["pattern"].get("String", "")
-        if regex is None:
-            return False if len(text) == 1 and text != right and text not in LETTERS else None
-        if (step["behavior"], step["invert"]) not in (("Isolated", False), ("Removed", True)):
-            return None
-        return True if always_splits(regex, right) else False if never_joins(regex, right) else None
+        return _effect_of_split(step, right)
     if kind == "ByteLevel":
-        return step.get("use_regex", True) and always_splits(_BYTE_LEVEL, right)
-    if kind == "Metaspace":
-        return bool(step.get("split", True)) if right == " " else None
+        splits = step.get("use_regex", True) and always_splits(_BYTE_LEVEL, right)
+        return _Effect.SPLITS if splits else _Effect.KEEPS
+    if kind == "Metaspace" and right == " ":
+        return _Effect.SPLITS if step.get("split", True) else _Effect.KEEPS
     if kind in _WORD_SPLITTERS:
-        return True
-    return False if kind in _LOCAL_SPLITTERS else None
+        return _Effect.SPLITS
+    return _Effect.KEEPS if kind in _LOCAL_SPLITTERS else _Effect.UNSURE
+
+
+def _effect_of_split(step: dict[str, Any], right: str) -> _Effect:
+    regex, text = step["pattern"].get("Regex"), step["pattern"].get("String", "")
+    if regex is None:
+        is_elsewhere = len(text) == 1 and text != right and text not in LETTERS
+        return _Effect.KEEPS if is_elsewhere else _Effect.UNSURE
+    if (step["behavior"], step["invert"]) not in (("Isolated", False), ("Removed", True)):
+        return _Effect.UNSURE
+    if always_splits(regex, right):
+        return _Effect.SPLITS
+    return _Effect.KEEPS if never_joins(regex, right) else _Effect.UNSURE
 
 
 def _is_plain_bpe(model: tokenizers.Tokenizer) -> bool:
