@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from keepwarm.diagnose.changes import Change
 from keepwarm.diagnose.findings import Evidence
-from keepwarm.diagnose.fixes import CutSlot, Destination, Fix, Place, ReplaceContent, ReplaceTools
+from keepwarm.diagnose.fixes import CutSlot, Destination, Place, ReplaceTools
 from keepwarm.diagnose.rules import _order
 from keepwarm.diagnose.rules.base import Anchor, Candidate
 from keepwarm.diagnose.slot_types import classify
@@ -15,7 +14,6 @@ from keepwarm.diagnose.tool_lists import ToolText
 from keepwarm.diagnose.typed_slots import TypedSlot
 from keepwarm.diagnose.values import SlotType, seen_at
 from keepwarm.diagnose.view import SiteView
-from keepwarm.trace.catalog import ContentId
 
 _VALUES_SHOWN = 3
 
@@ -27,57 +25,6 @@ def slot_candidates(view: SiteView, slot_type: SlotType, *, constant: bool = Fal
         slots = [slot for slot in view.slots if slot.place == place and slot.type is slot_type]
         yield _slot_candidate(view, place, slots, constant=constant)
     yield from _tool_text_candidates(view, slot_type)
-
-
-def change_candidates(
-    view: SiteView, changes: Sequence[Change], slot_type: SlotType | None
-) -> Iterator[Candidate]:
-    """One candidate for messages that are sent again in other words: send them as at first.
-
-    Messages in which a slot of the type was found have their candidate already.
-    """
-    found = {slot.place.path() for slot in view.slots if slot.type is slot_type}
-    changes = [change for change in changes if change.path not in found]
-    if not changes:
-        return
-    first = min(changes, key=lambda change: (change.edit.old_index, change.edit.row))
-    rows = tuple(sorted({change.edit.row for change in changes}))
-    parent, row = (view.catalog.rows[i] for i in (first.edit.parent, first.edit.row))
-    yield Candidate(
-        path=first.path,
-        rows=rows,
-        confidence=min(change.confidence for change in changes),
-        evidence=Evidence(
-            request=row.id,
-            compared_with=parent.id,
-            before=first.before,
-            values=(first.old_value, first.new_value),
-            after=first.after,
-        ),
-        order=_order.in_history(first.edit.old_index),
-        slot_type=None if slot_type is None else slot_type.value,
-        fixes=(as_first_sent(view, changes),),
-        anchor=Anchor(row.index, _content_path(first), 0),
-    )
-
-
-def as_first_sent(view: SiteView, changes: Sequence[Change]) -> Fix:
-    """A fix that replaces every later variant of a message by its first one."""
-    first: dict[ContentId, ContentId] = {}
-    for change in sorted(changes, key=lambda change: change.edit.row):
-        old, new = change.edit.old, change.edit.new
-        if new is None:
-            continue
-        root = first.get(old, old)
-        if new != root:
-            first.setdefault(new, root)
-    return ReplaceContent(view.catalog, first, (row.index for row in view.rows))
-
-
-def _content_path(change: Change) -> str:
-    """The path of the change in the newer request, where the message may stand elsewhere."""
-    index = change.edit.new_index if change.edit.new_index is not None else change.edit.old_index
-    return f"messages[{index}]" + change.path.partition("]")[2]
 
 
 def _slot_candidate(view: SiteView, place: Place, slots: Sequence[TypedSlot], *, constant: bool) -> Candidate:

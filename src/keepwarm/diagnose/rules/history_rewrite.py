@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from keepwarm.diagnose.changes import ChangeKind
 from keepwarm.diagnose.findings import Owner
+from keepwarm.diagnose.rules._changes import history_candidate
 from keepwarm.diagnose.rules.base import Candidate, Rule
 from keepwarm.diagnose.rules.example_order import example_messages
-from keepwarm.diagnose.rules.moving_block import history_candidate
 
 if TYPE_CHECKING:
     from keepwarm.diagnose.view import SiteView

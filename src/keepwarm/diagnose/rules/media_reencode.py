@@ -11,7 +11,7 @@ from keepwarm.diagnose.findings import Evidence, Owner
 from keepwarm.diagnose.fixes import Place, ReplaceParts
 from keepwarm.diagnose.media import media_path, media_url, same_media
 from keepwarm.diagnose.rules import _order
-from keepwarm.diagnose.rules._slots import change_candidates
+from keepwarm.diagnose.rules._changes import change_candidates
 from keepwarm.diagnose.rules.base import Anchor, Candidate, Rule
 from keepwarm.trace.catalog import Row
 from keepwarm.trace.records import JsonObject

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from keepwarm.diagnose.changes import Change, ChangeKind
-from keepwarm.diagnose.findings import Evidence, Owner
-from keepwarm.diagnose.fixes import KeepHistory
-from keepwarm.diagnose.rules import _order
-from keepwarm.diagnose.rules.base import Anchor, Candidate, Rule
+from keepwarm.diagnose.changes import ChangeKind
+from keepwarm.diagnose.findings import Owner
+from keepwarm.diagnose.rules._changes import history_candidate
+from keepwarm.diagnose.rules.base import Candidate, Rule
 from keepwarm.diagnose.rules.example_order import example_messages
 
 if TYPE_CHECKING:
@@ -47,25 +46,3 @@ class MovingBlock(Rule):
         changes = [c for c in view.changes if c.kind is ChangeKind.MOVED and c.edit.old not in examples]
         if changes:
             yield history_candidate(view, changes, sorted({text for c in changes for text in c.moved}))
-
-
-def history_candidate(view: SiteView, changes: Sequence[Change], moved: Sequence[str]) -> Candidate:
-    """A candidate whose fix lets conversations grow without touching what was sent."""
-    first = min(changes, key=lambda change: (change.edit.old_index, change.edit.row))
-    rows = tuple(sorted({change.edit.row for change in changes}))
-    row, parent = view.catalog.rows[first.edit.row], view.catalog.rows[first.edit.parent]
-    return Candidate(
-        path=first.path,
-        rows=rows,
-        confidence=min(change.confidence for change in changes),
-        evidence=Evidence(
-            request=row.id,
-            compared_with=parent.id,
-            before=first.before,
-            values=tuple(value for value in (first.old_value, first.new_value) if value),
-            after=first.after,
-        ),
-        order=_order.in_history(first.edit.old_index),
-        fixes=(KeepHistory(view.alignments, moved, (row.index for row in view.rows)),),
-        anchor=Anchor(row.index, first.path, 0),
-    )

@@ -9,7 +9,8 @@ from keepwarm.diagnose.changes import ChangeKind
 from keepwarm.diagnose.findings import Evidence, Owner
 from keepwarm.diagnose.fixes import ReplaceTools
 from keepwarm.diagnose.rules import _order
-from keepwarm.diagnose.rules._slots import change_candidates, slot_candidates
+from keepwarm.diagnose.rules._changes import change_candidates
+from keepwarm.diagnose.rules._slots import slot_candidates
 from keepwarm.diagnose.rules.base import Anchor, Candidate, Rule
 from keepwarm.diagnose.values import SlotType
 

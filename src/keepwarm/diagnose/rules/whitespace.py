@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from keepwarm.diagnose.changes import ChangeKind
 from keepwarm.diagnose.findings import Owner
-from keepwarm.diagnose.rules._slots import change_candidates, slot_candidates
+from keepwarm.diagnose.rules._changes import change_candidates
+from keepwarm.diagnose.rules._slots import slot_candidates
 from keepwarm.diagnose.rules.base import Candidate, Rule
 from keepwarm.diagnose.values import SlotType
 
