@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 from keepwarm.cli.app import app
 from keepwarm.diagnose import diagnose
 from keepwarm.diagnose.findings import Diagnosis
+from keepwarm.diagnose.options import Options
 from tests.diagnose.test_cases import FATES
 
 # Formats that record whole chat bodies: the same six requests have to give the same prompts.
@@ -70,6 +71,16 @@ def test_a_trace_of_hashes_brings_its_block_size(shared: Path) -> None:
         first = json.loads((formats / name).read_text(encoding="utf-8").splitlines()[0])
         block_size = diagnose(str(formats / name)).cache.block_size
         assert len(first["hash_ids"]) == -(-first["input_length"] // block_size)
+
+
+def test_a_template_that_prints_no_tools_is_told_of(shared: Path, tmp_path: Path) -> None:
+    template = tmp_path / "bare.jinja"
+    template.write_text(
+        "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}", encoding="utf-8"
+    )
+    trace = str(shared / "cases" / "formats" / "openai-chat.jsonl")
+    assert "prints no tools" in diagnose(trace, Options(chat_template=str(template))).encoding.note
+    assert "prints no tools" not in diagnose(trace).encoding.note
 
 
 def test_chat_formats_give_the_same_prompts(by_format: dict[str, tuple[dict[str, Any], Diagnosis]]) -> None:

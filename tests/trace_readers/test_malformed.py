@@ -173,6 +173,16 @@ def test_cut_array_keeps_the_whole_elements(tmp_path: Path) -> None:
     assert "cut off" in trace.skipped[0].reason
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_line_cut_in_the_middle_of_a_file_is_called_cut(tmp_path: Path, end: str) -> None:
+    good = json.dumps(GOOD)
+    path = tmp_path / "t"
+    path.write_bytes(end.join([good, good[: good.index("hello") + 3], good, ""]).encode())
+    requests, trace = read(path)
+    assert len(requests) == 2
+    assert [(skip.line, "cut off" in skip.reason) for skip in trace.skipped] == [(2, True)]
+
+
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
@@ -197,6 +207,8 @@ def test_files_of_other_kinds(tmp_path: Path, content: bytes, expected: str) -> 
 def test_missing_file_and_unknown_format(tmp_path: Path) -> None:
     with pytest.raises(_errors.TraceError, match="no such file"):
         open_trace(tmp_path / "absent")
+    with pytest.raises(_errors.TraceError, match=r"'-'.*save the stream to a file"):
+        open_trace("-")
     with pytest.raises(_errors.TraceError, match="unknown format 'x'; known are: auto, openai-chat"):
         open_trace(write(tmp_path / "t", GOOD), format="x")
     with pytest.raises(_errors.TraceError, match="null"):

@@ -52,6 +52,19 @@ def encoding_info(trace: Trace, traffic: Traffic) -> EncodingInfo:
     if all(row.prompt_token_ids is not None for row in traffic.catalog.rows):
         note = "token ids as the trace records them; the template only tells which text they stand for"
         return EncodingInfo(tokenizer="recorded ids", chat_template=info.chat_template, exact=True, note=note)
+    note = info.note
+    if _drops_tools(traffic):
+        note += "; this chat template prints no tools though requests bring some, so they count for nothing"
     return EncodingInfo(
-        tokenizer=info.tokenizer, chat_template=info.chat_template, exact=info.exact, note=info.note
+        tokenizer=info.tokenizer, chat_template=info.chat_template, exact=info.exact, note=note
     )
+
+
+def _drops_tools(traffic: Traffic) -> bool:
+    """Whether the template leaves out the tools of the first request that brings some."""
+    rows = (row for row in traffic.catalog.rows if row.tools and row.prompt_text is None)
+    first = next((row for row in rows if row.prompt_token_ids is None), None)
+    if first is None:
+        return False
+    spans = traffic.prompt(first.index).rendered.spans
+    return not any((span.path or "").startswith("tools") for span in spans)

@@ -48,7 +48,8 @@ def size_of(path: Path) -> int:
     try:
         info = path.stat()
     except (OSError, ValueError) as error:
-        raise TraceError(f"cannot open {str(path)!r}: {_os_reason(error)}; check the path") from None
+        advice = "save the stream to a file first" if str(path) == "-" else "check the path"
+        raise TraceError(f"cannot open {str(path)!r}: {_os_reason(error)}; {advice}") from None
     if stat.S_ISDIR(info.st_mode):
         raise TraceError(f"{str(path)!r} is a directory; name one file of recorded requests in it")
     if not stat.S_ISREG(info.st_mode):

@@ -59,7 +59,9 @@ def _json_reason(message: str, data: bytes) -> str:
         return f"not UTF-8 (byte {error.start} of the line); was it cut or written in another encoding?"
     if b"\\ud" in data.lower() and "surrogate" in message.lower():
         return "half of a surrogate pair (\\ud8xx) in a text; the writer cut a character in two"
-    if "truncated" in message:
+    line_bytes = len(data.rstrip(b"\r\n"))
+    # A text that runs into the end of its line is cut off as well.
+    if "truncated" in message or message.endswith(f"(byte {line_bytes})"):
         return "the JSON ends too early; the line was cut off"
     return f"not JSON ({message.removeprefix('JSON is ')[:120]})"
 
