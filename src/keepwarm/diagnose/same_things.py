@@ -8,28 +8,31 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from keepwarm.diagnose.values import SlotType
+from keepwarm.diagnose.values import Kind, SlotType
 from keepwarm.diagnose.words import split_lines, split_words, squeeze
 
 _CUT_OFF = tuple((begin, end) for begin in ("", "{", "[", '{"', '["') for end in ("", "}", "]", '"}', '"]'))
 _KEYED = re.compile(r"^\s*(['\"]?)([\w.-]+)\1\s*[:=]")
 _BRACKETS_TRIED = 32
+_MIN_CHARS = 3  # shorter values have nothing to reorder
+_MIN_ITEMS = 3  # two words change places in ordinary text
+_KEYED_SHARE = 0.6  # of members: values may hold the separator themselves
 _DECODER = json.JSONDecoder()
 
 
-def same_things(distinct: Sequence[str]) -> tuple[SlotType, float] | None:
+def same_things(distinct: Sequence[str]) -> Kind | None:
     """Equal JSON, or the same lines or words, in another order; ``None`` if it is neither."""
-    if len(distinct) < 2 or any(len(value) < 3 for value in distinct):
+    if len(distinct) < 2 or any(len(value) < _MIN_CHARS for value in distinct):
         return None
     if len({squeeze(value) for value in distinct}) == 1:
-        return SlotType.WHITESPACE, 0.95
+        return Kind(SlotType.WHITESPACE, 0.95)
     keyed = [json_shape(value) for value in distinct]
     if keyed[0] is not None and all(shape == keyed[0] for shape in keyed):
-        return SlotType.KEY_ORDER, 0.95
+        return Kind(SlotType.KEY_ORDER, 0.95)
     for split in (_items, bare_words):
         bags = [Counter(split(value)) for value in distinct]
-        if bags[0].total() >= 3 and all(bag == bags[0] for bag in bags):
-            return (SlotType.KEY_ORDER if _is_mapping(distinct[0]) else SlotType.ORDER), 0.9
+        if bags[0].total() >= _MIN_ITEMS and all(bag == bags[0] for bag in bags):
+            return Kind(SlotType.KEY_ORDER if _is_mapping(distinct[0]) else SlotType.ORDER, 0.9)
     return None
 
 
@@ -49,7 +52,7 @@ def _is_mapping(text: str) -> bool:
     for parts in (text.splitlines(), re.split(r"[,{}]", text)):
         members = [part for part in parts if part.strip(" \t\r\n{}[](),")]
         keys = [match[2] for part in members if (match := _KEYED.match(part))]
-        if len(keys) > 1 and len(keys) >= 0.6 * len(members) and len(set(keys)) == len(keys):
+        if len(keys) > 1 and len(keys) >= _KEYED_SHARE * len(members) and len(set(keys)) == len(keys):
             return True
     return False
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from keepwarm.diagnose.same_things import bare_words, same_things
 from keepwarm.diagnose.times import share_of_times
-from keepwarm.diagnose.values import MOSTLY, Seen, SlotType, by_session
+from keepwarm.diagnose.values import MOSTLY, Kind, Seen, SlotType, by_session
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _ID_WORD = re.compile(r"^[\w.:/+=#-]+$")
@@ -39,30 +39,30 @@ _MIN_SESSIONS = 6
 _TRIAL_SHARE = 0.15
 
 
-def classify(seen: Sequence[Seen]) -> tuple[SlotType, float]:
-    """The type of a slot and a confidence between 0 and 1, from its values in request order.
+def classify(seen: Sequence[Seen]) -> Kind:
+    """What kind of text a slot holds, from its values in request order, one or more.
 
     The surest evidence first: equal content, then the clock, then how values follow sessions and
     turns, last what they look like.
     """
     distinct = list(dict.fromkeys(item.value for item in seen))
     if all(not value.strip() for value in distinct):
-        return SlotType.WHITESPACE, 0.95
+        return Kind(SlotType.WHITESPACE, 0.95)
     structural = same_things(distinct)
     if structural is not None:
         return structural
     clock = share_of_times(seen)
     if clock >= MOSTLY:
-        return SlotType.TIME, min(0.98, clock)
+        return Kind(SlotType.TIME, min(0.98, clock))
     long = _is_long(distinct)
     if _constant_within_sessions(seen) and not (long and _is_document(distinct)):
-        return SlotType.IDENTITY, 0.9
+        return Kind(SlotType.IDENTITY, 0.9)
     if _follows_turns(seen):
-        return SlotType.COUNTER, 0.9
+        return Kind(SlotType.COUNTER, 0.9)
     if long:
-        return SlotType.PASSAGE, 0.85
+        return Kind(SlotType.PASSAGE, 0.85)
     if _moves_one_way(seen):
-        return SlotType.COUNTER, 0.9
+        return Kind(SlotType.COUNTER, 0.9)
     return _by_look(seen, distinct)
 
 
@@ -155,23 +155,23 @@ def _one_way(series: Sequence[Sequence[float]]) -> bool:
     return max(up, len(moving) - up) >= MOSTLY * len(moving)
 
 
-def _by_look(seen: Sequence[Seen], distinct: Sequence[str]) -> tuple[SlotType, float]:
+def _by_look(seen: Sequence[Seen], distinct: Sequence[str]) -> Kind:
     """Values that neither follow time nor sessions: told apart by what they look like."""
     fresh = len(distinct) >= _FRESH_SHARE * len(seen)
     changes = _changes_within_session(seen)
     id_like = sum(_looks_like_id(value) for value in distinct) >= MOSTLY * len(distinct)
     if id_like and (fresh or changes):
-        return SlotType.ID, 0.9 if fresh else 0.7
+        return Kind(SlotType.ID, 0.9 if fresh else 0.7)
     if fresh and (_are_codes(distinct) or all(_holds_code(value) for value in distinct)):
-        return SlotType.ID, 0.8
+        return Kind(SlotType.ID, 0.8)
     if fresh and changes and _are_made_up_names(distinct):
-        return SlotType.ID, 0.7
+        return Kind(SlotType.ID, 0.7)
     words = max(len(bare_words(value)) for value in distinct)
     if not changes and words <= (_LONG_WORDS if not fresh else _LONG_WORDS // 2):
-        return SlotType.IDENTITY, 0.6
+        return Kind(SlotType.IDENTITY, 0.6)
     if not changes and 2 * len(distinct) <= len(seen) and all(_is_details(value) for value in distinct):
-        return SlotType.IDENTITY, 0.6
-    return SlotType.PASSAGE, 0.5
+        return Kind(SlotType.IDENTITY, 0.6)
+    return Kind(SlotType.PASSAGE, 0.5)
 
 
 def _changes_within_session(seen: Sequence[Seen]) -> bool:

@@ -11,15 +11,17 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from keepwarm.diagnose.same_things import json_around, same_things
-from keepwarm.diagnose.values import SlotType
+from keepwarm.diagnose.values import Kind, SlotType
 from keepwarm.diagnose.words import Gap, diff, split_words
 
 _CONTEXT_CHARS = 80
-_VARIANTS_COMPARED = 40
+_VARIANTS_COMPARED = 40  # texts that decide where holes are; each is compared with one base
+# Texts that share less are about different things, and what they share is common phrases.
 _MIN_STABLE_CHARS = 40
 _MIN_STABLE_SHARE = 0.15
-_MIN_BRIDGE_WORDS = 2
-_MOST_ITEMS = 64
+_MIN_BRIDGE_WORDS = 2  # between two holes: a single word in common is chance
+_MOST_ITEMS = 64  # of a list looked for in another order
+_PARTS_OF_RECORDS = (SlotType.ID, SlotType.IDENTITY)
 _SEPARATOR_CHARS = 8  # by which orders of one list may differ in length
 
 
@@ -59,22 +61,24 @@ class Skeleton:
         end = self.holes[n].end
         return self.base[end : min(next_start, end + _CONTEXT_CHARS)]
 
-    def in_records(self, types: Sequence[tuple[SlotType, float]]) -> list[tuple[SlotType, float]]:
-        """The holes' ``types``, where an id or a name in a fetched JSON record belongs to its passages.
+    def in_records(self, kinds: Sequence[Kind]) -> list[Kind]:
+        """The ``kinds`` of the holes, where an id or a name in a fetched JSON record belongs to its passages.
 
         A record was fetched as a whole if it is long and more of it varies than stays.
         """
-        passages = [n for n, (kind, _) in enumerate(types) if kind is SlotType.PASSAGE]
-        records = {n: self._record(self.holes[n]) for n in passages}
-        settled = list(types)
-        for n, (kind, _) in enumerate(types):
-            if kind in (SlotType.ID, SlotType.IDENTITY):
-                own = self._record(self.holes[n]) if passages else None
-                settled[n] = next((types[m] for m in passages if own and records[m] == own), types[n])
-        return settled
+        passages: dict[Range | None, Kind] = {}
+        for hole, kind in zip(self.holes, kinds, strict=True):
+            if kind.slot_type is SlotType.PASSAGE and (record := self._record(hole)) is not None:
+                passages.setdefault(record, kind)
+        if not passages:
+            return list(kinds)
+        return [
+            passages.get(self._record(hole), kind) if kind.slot_type in _PARTS_OF_RECORDS else kind
+            for hole, kind in zip(self.holes, kinds, strict=True)
+        ]
 
     def _record(self, hole: Range) -> Range | None:
-        """The long JSON value around a hole in which hardly anything is stable."""
+        """The long JSON value around a hole of which more varies than stays."""
         around = json_around(self.base, *hole)
         if around is None:
             return None
@@ -184,7 +188,7 @@ def _same_in_all(texts: Sequence[str], hole: Range, gaps: Sequence[Sequence[Gap]
             return False
         values = [text[start:end] for text, (start, end) in zip(texts[:count], ranges, strict=True)]
         found = same_things(list(dict.fromkeys(values)))
-        if found is None or found[0] is SlotType.WHITESPACE:
+        if found is None or found.slot_type is SlotType.WHITESPACE:
             return False
     return True
 

@@ -13,7 +13,7 @@ import msgspec
 from keepwarm.diagnose.fixes import Place, text_at
 from keepwarm.diagnose.slot_types import classify, is_release
 from keepwarm.diagnose.slots import Range, Skeleton, WholeText, learn_skeleton, pick_variants
-from keepwarm.diagnose.values import Seen, SlotType, seen_at
+from keepwarm.diagnose.values import Kind, Seen, SlotType, seen_at
 from keepwarm.trace.catalog import Catalog, ContentId, Row
 
 _LEADING_MESSAGES = 4  # what an application puts in front; behind it a conversation varies by nature
@@ -123,8 +123,8 @@ class SlotFinder:
                 for index in rows_of[key]:
                     row = self._catalog.rows[index]
                     values.add(index, text, own, self._sessions[index], row.time_s)
-        types = skeleton.in_records([classify(values.seen()) for values in found])
-        typed = [_typed_slot(place, skeleton, n, values, types[n]) for n, values in enumerate(found)]
+        kinds = skeleton.in_records([classify(values.seen()) for values in found])
+        typed = [_typed_slot(place, skeleton, n, values, kinds[n]) for n, values in enumerate(found)]
         return [
             slot
             for slot, values in zip(typed, found, strict=True)
@@ -182,16 +182,13 @@ class SlotFinder:
         return text_at(message, place.part)
 
 
-def _typed_slot(
-    place: Place, skeleton: Skeleton, n: int, values: SlotValues, kind: tuple[SlotType, float]
-) -> TypedSlot:
-    slot_type, confidence = kind
+def _typed_slot(place: Place, skeleton: Skeleton, n: int, values: SlotValues, kind: Kind) -> TypedSlot:
     return TypedSlot(
         place=place,
         before=skeleton.before(n),
         after=skeleton.after(n),
-        type=slot_type,
-        confidence=confidence,
+        type=kind.slot_type,
+        confidence=kind.confidence,
         ranges=values.ranges,
         first_value=values.first_value,
         values=values.values(),

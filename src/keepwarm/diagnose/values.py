@@ -26,6 +26,13 @@ class SlotType(enum.StrEnum):
     WHITESPACE = "whitespace"
 
 
+class Kind(NamedTuple):
+    """What kind of text varies, and how sure that is: 0 to 1."""
+
+    slot_type: SlotType
+    confidence: float
+
+
 class Seen(NamedTuple):
     """One request's value of a slot."""
 

@@ -12,7 +12,7 @@ from keepwarm.diagnose.slot_types import classify
 from keepwarm.diagnose.slots import WholeText, learn_skeleton, pick_variants
 from keepwarm.diagnose.tool_lists import ToolText
 from keepwarm.diagnose.typed_slots import TypedSlot
-from keepwarm.diagnose.values import SlotType, seen_at
+from keepwarm.diagnose.values import Kind, SlotType, seen_at
 from keepwarm.diagnose.view import SiteView
 
 _VALUES_SHOWN = 3
@@ -63,13 +63,13 @@ def _slot_candidate(view: SiteView, place: Place, slots: Sequence[TypedSlot], *,
 
 def _tool_text_candidates(view: SiteView, slot_type: SlotType) -> Iterator[Candidate]:
     for text in view.tools.texts:
-        kind, confidence = _type_of_leaf(view, text)
-        if kind is slot_type:
-            yield _tool_text_candidate(view, text, kind, confidence)
+        kind = _kind_of_leaf(view, text)
+        if kind.slot_type is slot_type:
+            yield _tool_text_candidate(view, text, kind)
 
 
-def _type_of_leaf(view: SiteView, text: ToolText) -> tuple[SlotType, float]:
-    """The type of the first slot in a leaf that is mostly stable text, else of the leaf as a whole."""
+def _kind_of_leaf(view: SiteView, text: ToolText) -> Kind:
+    """The kind of the first slot in a leaf that is mostly stable text, else of the leaf as a whole."""
     variants = list(dict.fromkeys(text.values.values()))
     skeleton = learn_skeleton([variants[i] for i in pick_variants(len(variants))])
     if skeleton is None or not skeleton.holes:
@@ -83,20 +83,20 @@ def _type_of_leaf(view: SiteView, text: ToolText) -> tuple[SlotType, float]:
     )
 
 
-def _tool_text_candidate(view: SiteView, text: ToolText, kind: SlotType, confidence: float) -> Candidate:
+def _tool_text_candidate(view: SiteView, text: ToolText, kind: Kind) -> Candidate:
     rows = tuple(sorted(text.values))
     values = tuple(dict.fromkeys(text.values.values()))
     return Candidate(
         path=text.path,
         rows=rows,
-        confidence=confidence,
+        confidence=kind.confidence,
         evidence=Evidence(
             request=view.catalog.rows[rows[-1]].id,
             compared_with=view.catalog.rows[rows[0]].id,
             values=values[:_VALUES_SHOWN],
         ),
         order=_order.in_tools(text.place),
-        slot_type=kind.value,
+        slot_type=kind.slot_type.value,
         fixes=(ReplaceTools(text.constant, (row.index for row in view.rows)),),
         anchor=Anchor(rows[-1], text.path, 0),
     )
