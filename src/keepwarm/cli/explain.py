@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from keepwarm.cli import options as shared
 from keepwarm.cli.output import screen, write_bytes, write_text
 from keepwarm.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from keepwarm.diagnose.findings import Diagnosis
+    from keepwarm.diagnose.options import Options
 
 RequestName = Annotated[
     str,
@@ -34,12 +38,8 @@ def command(
 
     Shows its tokens by fate, its baseline, where it breaks and why.
     """
-    import msgspec
-
-    from keepwarm.diagnose import diagnose
     from keepwarm.diagnose.report.as_json import request_document, to_json
-    from keepwarm.diagnose.report.mask import masked
-    from keepwarm.diagnose.report.request import find_request, findings_of, render_request
+    from keepwarm.diagnose.report.request import findings_of, render_request
 
     options = shared.trace_options(
         format=format,
@@ -49,14 +49,24 @@ def command(
         capacity_blocks=capacity_blocks,
         ttl_s=ttl_s,
     )
-    with progress_bar() as progress:
-        diagnosis = diagnose(trace, options, progress)
-    diagnosis = msgspec.structs.replace(diagnosis, rows=(find_request(diagnosis.rows, request),))
-    if not reveal:
-        diagnosis = masked(diagnosis)
+    diagnosis = _diagnose_one(trace, request, options, reveal=reveal)
     row = diagnosis.rows[0]
     if json:
         write_bytes(to_json(request_document(diagnosis, row, findings_of(diagnosis, row), revealed=reveal)))
         return
     width, colour = screen()
     write_text(render_request(diagnosis, row, width=width, colour=colour, revealed=reveal))
+
+
+def _diagnose_one(trace: str, request: str, options: Options, *, reveal: bool) -> Diagnosis:
+    """The diagnosis as it may be shown, with the request that was asked for as its only row."""
+    import msgspec
+
+    from keepwarm.diagnose import diagnose
+    from keepwarm.diagnose.report.mask import masked
+    from keepwarm.diagnose.report.request import find_request
+
+    with progress_bar() as progress:
+        diagnosis = diagnose(trace, options, progress)
+    one = msgspec.structs.replace(diagnosis, rows=(find_request(diagnosis.rows, request),))
+    return one if reveal else masked(one)
