@@ -49,8 +49,8 @@ def measure(traffic: Traffic, ttl_s: float | None = None) -> Measured:
         _shortfall(row, tokens, encoded.prompt_tokens, traffic.block_size)
         for row, tokens, encoded in zip(traffic.catalog.rows, hit, traffic.encoded, strict=True)
     ]
-    fitted = _time_to_live(traffic, hit, shortfall, ttl_s) if any(shortfall) else None
-    late = {} if fitted is None else fitted[1]
+    fit = _time_to_live(traffic, hit, shortfall, ttl_s) if any(shortfall) else None
+    late = {} if fit is None else fit.late
     for index, missing in late.items():
         shortfall[index] = missing
     prompt = tuple(encoded.prompt_tokens for encoded in traffic.encoded)
@@ -61,7 +61,7 @@ def measure(traffic: Traffic, ttl_s: float | None = None) -> Measured:
         shortfall=tuple(shortfall),
         shared=tuple(traffic.shared_prefixes()),
         expired=frozenset(late),
-        ttl_s=None if fitted is None else fitted[0],
+        ttl_s=None if fit is None else fit.ttl_s,
         block_size=traffic.block_size,
     )
 
@@ -95,6 +95,13 @@ def _noise(hit: int, prompt_tokens: int, block_size: int) -> float:
     return max(_NOISE_BLOCKS * block_size, (_NOISE_SHARE + uneven) * hit)
 
 
+class _Fit(NamedTuple):
+    """A time to live, and the missing tokens of each row that came too late for it."""
+
+    ttl_s: float
+    late: dict[int, int]
+
+
 class _Timed(NamedTuple):
     """A row with recorded hits: its tokens, and how long its blocks were unused, at most, up to each."""
 
@@ -116,8 +123,8 @@ class _Timed(NamedTuple):
 
 def _time_to_live(
     traffic: Traffic, hit: Sequence[int], shortfall: Sequence[int], known_s: float | None
-) -> tuple[float, dict[int, int]] | None:
-    """The time to live that explains the recorded hits, and the rows it explains with their shortfall.
+) -> _Fit | None:
+    """The time to live that explains the recorded hits; ``known_s`` if the user gave it.
 
     A block is taken as gone when its last use lies further back than the time to live. The best
     value among the observed gaps has to leave little of what is missing unexplained, and prefixes
@@ -138,7 +145,8 @@ def _time_to_live(
 
 def _accepted(
     timed: Sequence[_Timed], limit_s: float, shortfall: Sequence[int], block_size: int, *, known: bool
-) -> tuple[float, dict[int, int]] | None:
+) -> _Fit | None:
+    """The rows that ``limit_s`` explains, unless prefixes used within it speak against it."""
     in_time = [row for row in timed if row.hit and row.longest_s[-1] <= limit_s]
     if not known and in_time:
         held = sum(1 for row in in_time if not shortfall[row.row_index])
@@ -148,11 +156,14 @@ def _accepted(
         return None
     late = {}
     for row in timed:
-        missing, left = row.hit - row.recorded, row.error(row.expected(limit_s, block_size))
+        missing = row.hit - row.recorded
         # Where the time to live says what is missing, it need not stand out from the noise.
-        if row.longest_s[-1] > limit_s and (shortfall[row.row_index] or 0 == left < missing - 2 * block_size):
+        is_foretold = (
+            row.error(row.expected(limit_s, block_size)) == 0 and missing > _NOISE_BLOCKS * block_size
+        )
+        if row.longest_s[-1] > limit_s and (shortfall[row.row_index] or is_foretold):
             late[row.row_index] = missing
-    return (limit_s, late) if late else None
+    return _Fit(limit_s, late) if late else None
 
 
 def _timed(traffic: Traffic, hit: Sequence[int]) -> list[_Timed]:

@@ -45,17 +45,16 @@ def _parent(catalog: Catalog, row: Row, earlier: Sequence[Row]) -> int | None:
     longest = max(len(candidate.messages) for candidate in earlier)
     if len(newest.messages) == longest and row.messages[:longest] == newest.messages:
         return newest.index  # the usual case: the session just grows
-    mine = Counter(catalog.message_key(content) for content in row.messages)
-    best, best_shared = earlier[-1], -1
     for candidate in reversed(earlier):
         if _is_next_turn(catalog, candidate, row):
             return candidate.index
-    for candidate in earlier:
-        theirs = Counter(catalog.message_key(content) for content in candidate.messages)
-        shared = (mine & theirs).total()
-        if shared >= best_shared:
-            best, best_shared = candidate, shared
-    return best.index
+    mine = _keys(catalog, row)
+    # The newest of those that share most: the first in this order.
+    return max(reversed(earlier), key=lambda candidate: (mine & _keys(catalog, candidate)).total()).index
+
+
+def _keys(catalog: Catalog, row: Row) -> Counter[int]:
+    return Counter(catalog.message_key(content) for content in row.messages)
 
 
 def _is_next_turn(catalog: Catalog, candidate: Row, row: Row) -> bool:

@@ -49,10 +49,14 @@ class ExampleOrder(Rule):
             return
         ranks = _ranks(view, examples)
         units = {row.index: _units(view, row, examples) for row in view.rows}
-        rows = tuple(i for i, found in units.items() if _first_misplaced(view, i, found, ranks) is not None)
-        if not rows:
+        misplaced = {
+            i: place
+            for i, found in units.items()
+            if (place := _first_misplaced(view, i, found, ranks)) is not None
+        }
+        if not misplaced:
             return
-        place = min(p for i in rows if (p := _first_misplaced(view, i, units[i], ranks)) is not None)
+        rows, place = tuple(misplaced), min(misplaced.values())
         yield Candidate(
             path=f"messages[{place}].content",
             rows=rows,
