@@ -67,6 +67,7 @@ def test_causes_that_hide_each_other_share_what_both_fixes_win(view: SiteView, b
     assert first.recoverable_tokens == ((top - nothing) + (all_of_it - middle)) // 2
     assert second.recoverable_tokens == ((all_of_it - top) + (middle - nothing)) // 2
     assert first.recoverable_tokens > second.recoverable_tokens > 0
+    assert (first.alone_tokens, second.alone_tokens) == (top - nothing, 0)
 
 
 def test_gains_add_up_to_what_all_fixes_win_together(view: SiteView, both: list[Candidate]) -> None:
@@ -82,7 +83,7 @@ def test_a_cause_named_twice_wins_once(view: SiteView, both: list[Candidate]) ->
 
 
 def test_a_fix_that_changes_nothing_wins_nothing(view: SiteView) -> None:
-    assert shared_gains(view, [candidate(DropParam("absent", range(COUNT)))]) == [Gain(0, 0)]
+    assert shared_gains(view, [candidate(DropParam("absent", range(COUNT)))]) == [Gain(0, 0, 0)]
 
 
 def test_a_fix_that_does_harm_wins_nothing() -> None:
@@ -100,7 +101,7 @@ def test_measured_candidates_bring_their_own_figure_and_take_no_part(
 ) -> None:
     measured = candidate(measured={1: 70, 4: 30})
     gains = shared_gains(view, [measured, *both])
-    assert gains[0] == Gain(100, 0)
+    assert gains[0] == Gain(100, 0, 100)
     assert gains[1:] == shared_gains(view, both)
 
 

@@ -26,11 +26,13 @@ class Outcome(NamedTuple):
 class Gain(NamedTuple):
     """What a fix gives back: hits won, and the tokens it puts into prompts to win them.
 
-    Only repairs that send more, such as history that is no longer cut, add tokens.
+    Only repairs that send more, such as history that is no longer cut, add tokens. ``alone_tokens``
+    are the hits won when nothing else is fixed.
     """
 
     recoverable_tokens: int
     added_tokens: int
+    alone_tokens: int
 
 
 class Simulator:
@@ -86,11 +88,13 @@ def shared_gains(view: SiteView, candidates: Sequence[Candidate]) -> list[Gain]:
     gains = []
     for i, candidate in enumerate(candidates):
         if candidate.measured is not None:
-            gains.append(Gain(sum(candidate.measured.values()), 0))
+            measured = sum(candidate.measured.values())
+            gains.append(Gain(measured, 0, measured))
         else:
             hits = (down[i].hit_tokens + up[i].hit_tokens) // 2
             added = (down[i].prompt_tokens + up[i].prompt_tokens) // 2
-            gains.append(Gain(max(0, hits), max(0, added)))
+            alone = simulator.outcome(frozenset((i,))).hit_tokens - simulator.outcome(frozenset()).hit_tokens
+            gains.append(Gain(max(0, hits), max(0, added), max(0, alone)))
     return gains
 
 

@@ -18,6 +18,8 @@ from keepwarm.diagnose.view import SiteView
 # Less is not worth a change of source.
 _WORTH_SHARE = 0.01  # of the site's prompt tokens
 _WORTH_BLOCKS = 2
+_HIDDEN_SHARE = 0.5  # of a gain that its repair alone does not reach
+_HIDDEN = "won only together with the other findings of this call site"
 
 
 class Proven(msgspec.Struct, frozen=True):
@@ -51,7 +53,15 @@ def site_findings(accounts: Accounts, site: Site) -> Iterator[Proven]:
     kept = [suspect for suspect, _ in reported]
     gains = _within(view, kept, [gain for _, gain in reported], lost_tokens)
     for suspect, gain in zip(kept, gains, strict=True):
-        yield Proven(_finding(view, suspect, gain), suspect.candidate.rows)
+        finding = _finding(view, suspect, gain)
+        hidden = len(kept) > 1 and _HIDDEN_SHARE * gain.recoverable_tokens > gain.alone_tokens
+        yield Proven(_with_note(finding, _HIDDEN) if hidden else finding, suspect.candidate.rows)
+
+
+def _with_note(finding: Finding, note: str) -> Finding:
+    notes = "; ".join(part for part in (finding.evidence.note, note) if part)
+    evidence = msgspec.structs.replace(finding.evidence, note=notes)
+    return msgspec.structs.replace(finding, evidence=evidence)
 
 
 def _suspects(view: SiteView) -> Iterator[_Suspect]:
@@ -86,7 +96,7 @@ def _within(
     )
     if total <= limit:
         return list(gains)
-    return [Gain(gain.recoverable_tokens * limit // total, gain.added_tokens) for gain in gains]
+    return [gain._replace(recoverable_tokens=gain.recoverable_tokens * limit // total) for gain in gains]
 
 
 def _finding(view: SiteView, suspect: _Suspect, gain: Gain) -> Finding:
