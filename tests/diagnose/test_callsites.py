@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from keepwarm.diagnose import callsites
 from keepwarm.diagnose.callsites import find_sites
 from keepwarm.diagnose.sessions import Lineage, trace_lineage
 from keepwarm.trace.catalog import Catalog
@@ -45,6 +46,20 @@ def test_what_varies_in_a_stable_text_does_not_split_a_site(texts: tuple[str, st
 def test_texts_that_share_a_phrase_are_two_sites() -> None:
     phrase = "Answer in plain words and in at most five."
     assert site_of(*systems(f"{LONG}{phrase}", f"{OTHER} {phrase}", f"{LONG}{phrase}")) == [0, 1, 0]
+
+
+def test_heads_that_share_nothing_are_never_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[int] = []
+    containment = callsites._containment
+
+    def counted(a: frozenset[int], b: frozenset[int]) -> float:
+        compared.append(len(a & b))
+        return containment(a, b)
+
+    monkeypatch.setattr(callsites, "_containment", counted)
+    unlike = [" ".join(f"w{n}x{i}" for i in range(40)) for n in range(30)]
+    assert site_of(*systems(*unlike, "", unlike[7] + " and more", "")) == [*range(30), 30, 7, 30]
+    assert compared == [36]
 
 
 def test_recorded_names_win_over_the_text() -> None:

@@ -21,6 +21,7 @@ _MAX_SHINGLES = 4_096
 _SAME_SITE = 0.3  # of the shorter head: what is left of instructions around a long passage
 _NOTHING_NEW = 0.9
 _MEMBERS_KEPT = 4
+_NO_SHINGLES = frozenset({-1})  # stands for an empty head, which is like other empty heads only
 _HEAD_CHARS = 16_384  # of a rendered prompt, of which nobody knows where the head ends
 _WORDS = re.compile(r"\w+")
 _NAME_CHARS = 48
@@ -44,11 +45,6 @@ class _Cluster(msgspec.Struct, eq=False):
     lines: list[str]  # that all heads so far have in common
     rows: list[int]
 
-    def learn(self, shingles: frozenset[int]) -> None:
-        """Keep one more head to compare with, if there is room."""
-        if len(self.members) < _MEMBERS_KEPT:
-            self.members.append(shingles)
-
 
 def find_sites(catalog: Catalog) -> tuple[tuple[Site, ...], tuple[int, ...]]:
     """The call sites in order of first use, and the site number of each request."""
@@ -68,6 +64,7 @@ class _Finder:
         self.clusters: list[_Cluster] = []
         self._explicit: dict[str, _Cluster] = {}
         self._known: dict[tuple[Any, ...], _Cluster] = {}
+        self._holders: dict[int, list[int]] = {}  # numbers of the clusters that have a shingle
 
     def assign(self, row: Row) -> int:
         cluster = self._find(row)
@@ -96,15 +93,15 @@ class _Finder:
             own = frozenset(_lines(text))
             best.lines = [line for line in best.lines if line in own]
             if share < _NOTHING_NEW:
-                best.learn(shingles)
+                self._learn(best, shingles)
             return best
         loose = [cluster for cluster in self.clusters if not cluster.has_head and cluster.tools == tools]
         if loose and not has_head:
-            loose[0].learn(shingles)
+            self._learn(loose[0], shingles)
             return loose[0]
         new = self._new("hashed prompts" if row.hashed is not None else "", has_head=has_head, tools=tools)
         new.lines = _lines(text)
-        new.learn(shingles)
+        self._learn(new, shingles)
         return new
 
     def _nearest(
@@ -112,13 +109,24 @@ class _Finder:
     ) -> tuple[_Cluster | None, float]:
         """The cluster of the most alike head with tools that agree, and how alike: 0 to 1, never 0 of one."""
         best, best_share = None, 0.0
-        for cluster in self.clusters:
+        keys = shingles or _NO_SHINGLES
+        for number in sorted({number for key in keys for number in self._holders.get(key, ())}):
+            cluster = self.clusters[number]
             if cluster.has_head != has_head or not _tools_agree(tools, cluster.tools, has_head=has_head):
                 continue
             share = max((_containment(shingles, member) for member in cluster.members), default=0.0)
             if share > best_share:
                 best, best_share = cluster, share
         return best, best_share
+
+    def _learn(self, cluster: _Cluster, shingles: frozenset[int]) -> None:
+        """Keep one more head of ``cluster`` to compare with, if there is room."""
+        if len(cluster.members) < _MEMBERS_KEPT:
+            cluster.members.append(shingles)
+            for key in shingles or _NO_SHINGLES:
+                holders = self._holders.setdefault(key, [])
+                if cluster.number not in holders[-1:]:
+                    holders.append(cluster.number)
 
     def _new(self, name: str, *, has_head: bool, tools: frozenset[str] = frozenset()) -> _Cluster:
         cluster = _Cluster(len(self.clusters), name, tools, has_head, members=[], lines=[], rows=[])
