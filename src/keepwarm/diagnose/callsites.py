@@ -64,6 +64,7 @@ class _Finder:
         self.clusters: list[_Cluster] = []
         self._explicit: dict[str, _Cluster] = {}
         self._known: dict[tuple[Any, ...], _Cluster] = {}
+        self._loose: dict[frozenset[str], _Cluster] = {}  # without a system prompt, by their tools
         self._holders: dict[int, list[int]] = {}  # numbers of the clusters that have a shingle
 
     def assign(self, row: Row) -> int:
@@ -95,12 +96,13 @@ class _Finder:
             if share < _NOTHING_NEW:
                 self._learn(best, shingles)
             return best
-        loose = [cluster for cluster in self.clusters if not cluster.has_head and cluster.tools == tools]
-        if loose and not has_head:
-            self._learn(loose[0], shingles)
-            return loose[0]
+        if not has_head and tools in self._loose:
+            self._learn(self._loose[tools], shingles)
+            return self._loose[tools]
         new = self._new("hashed prompts" if row.hashed is not None else "", has_head=has_head, tools=tools)
         new.lines = _lines(text)
+        if not has_head:
+            self._loose[tools] = new
         self._learn(new, shingles)
         return new
 
