@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from keepwarm.diagnose.tool_lists import ToolChanges, tool_changes
+from keepwarm.diagnose.tool_texts import leaves_of, path_of, string_at
 from keepwarm.trace.catalog import Catalog
 from keepwarm.trace.records import JsonObject
 from tests.diagnose.building import chat, request
@@ -109,3 +110,14 @@ def test_every_varying_text_of_a_tool_is_found() -> None:
 def test_odd_tools_raise_nothing() -> None:
     odd: list[JsonObject] = [{}, {"function": None}, {"name": "flat"}, {"function": {"name": 5}}]
     assert changes(odd, odd[::-1], []).toggled == (2,)
+
+
+@pytest.mark.parametrize(
+    "key", ["plain", "kebab-case", "$defs", "a.b", "it's", 'say "x"', "[0]", "7", "back\\slash"]
+)
+def test_a_path_leads_back_to_the_text_it_was_made_for(key: str) -> None:
+    value = tool("a", parameters={key: {"anyOf": [{"type": "object"}, {key: "Wanted."}]}})
+    (steps,) = (steps for steps, text in leaves_of(value) if text == "Wanted.")
+    path = path_of(3, steps)
+    assert path.startswith("tools[3].function.parameters")
+    assert string_at(value, path.removeprefix("tools[3]")) == "Wanted."

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
+from keepwarm.trace.prompt import member_path
+
 Steps = tuple[str | int, ...]
 
-_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
+# A plain name, an index, or a quoted name: what ``member_path`` writes.
+_STEP = re.compile(r"""\.([^.\[\]]+)|\[(\d+)\]|\[('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")\]""")
 
 
 def strings_in(value: Any) -> Iterator[str]:
@@ -23,7 +27,11 @@ def strings_in(value: Any) -> Iterator[str]:
 
 def string_at(value: Any, path: str) -> str | None:
     """The string at a path such as ``.function.description``, ``None`` if there is none."""
-    found = value_at(value, tuple(key or int(index) for key, index in _STEP.findall(path)))
+    steps = (
+        name or (int(index) if index else ast.literal_eval(quoted))
+        for name, index, quoted in _STEP.findall(path)
+    )
+    found = value_at(value, tuple(steps))
     return found if isinstance(found, str) else None
 
 
@@ -65,7 +73,7 @@ def with_value_at(value: Any, steps: Steps, leaf: Any) -> Any:
 
 def path_of(index: int, steps: Steps) -> str:
     """The JSON path of ``steps`` in the tool at ``index``."""
-    text = f"tools[{index}]"
+    path = f"tools[{index}]"
     for step in steps:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}"
-    return text
+        path = f"{path}[{step}]" if isinstance(step, int) else member_path(path, step)
+    return path

@@ -13,6 +13,12 @@ TokenIds = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int32]
 
 
+def member_path(path: str, key: str) -> str:
+    """JSON path of a member of the object at ``path``; a key that is no plain name is quoted."""
+    is_plain = key.isidentifier() or key.replace("-", "_").isidentifier()
+    return f"{path}.{key}" if is_plain else f"{path}[{key!r}]"
+
+
 class Origin(enum.StrEnum):
     """Whose text it is."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from keepwarm.trace.prompt import Origin
+from keepwarm.trace.prompt import Origin, member_path
 from keepwarm.trace.render.runs import Leaf
 from keepwarm.trace.render.traced import copied, encoded
 
@@ -65,7 +65,7 @@ class Wrapper:
             leaf = Leaf(origin, path, None)
             found = TracedDict()
             for key, item in value.items():
-                wrapped = self.tree(item, _member(path, key), origin, keep_json=keep_json)
+                wrapped = self.tree(item, member_path(path, key), origin, keep_json=keep_json)
                 found[encoded(key, leaf)] = wrapped
             return _known(found, leaf, whole=False, keep_json=keep_json)
         if isinstance(value, list):
@@ -120,10 +120,3 @@ def _known(value: Any, leaf: Leaf, *, whole: bool, keep_json: bool) -> Any:
     value._whole = whole
     value._json = {} if keep_json else None
     return value
-
-
-def _member(path: str, key: str) -> str:
-    """JSON path of a member; keys that are no plain names are quoted."""
-    return (
-        f"{path}.{key}" if key.isidentifier() or key.replace("-", "_").isidentifier() else f"{path}[{key!r}]"
-    )
