@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from keepwarm.trace.render.runs import Leaf, Run, unfolded
 from keepwarm.trace.render.traced import Traced, compact, runs_of, traced
 from keepwarm.trace.render.values import TracedDict, TracedList
+
+
+class _Style(NamedTuple):
+    """The options of ``json.dumps`` that a template may set."""
+
+    ensure_ascii: bool
+    indent: int | str | None
+    separators: tuple[str, ...] | None
+    sort_keys: bool
+
+    def dumps(self, value: Any) -> str:
+        return json.dumps(value, **self._asdict())
 
 
 def tojson(
@@ -22,23 +35,8 @@ def tojson(
     Strings that JSON prints unchanged keep their character positions; escaped ones, keys and
     punctuation have a path and ``value_start`` -1. Raises what ``json.dumps`` raises.
     """
-    kept = _kept(value)
-    key = ("traced", ensure_ascii, indent, separators and tuple(separators), sort_keys)
-    if kept is not None and key in kept:
-        return kept[key]
-    plain = json.dumps(
-        value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
-    )
-    printer = _Printer(ensure_ascii, indent, separators, sort_keys)
-    try:
-        printer.put(value, None, 0)
-    except TypeError:  # keys that only the standard encoder knows
-        return plain
-    same = printer.is_traced and "".join(printer.texts) == plain
-    found = compact(traced(plain, tuple(printer.runs))) if same else plain
-    if kept is not None:
-        kept[key] = found
-    return found
+    style = _Style(ensure_ascii, indent, separators and tuple(separators), sort_keys)
+    return _once(value, ("traced", style), lambda: _traced_json(value, style))
 
 
 def plain_tojson(
@@ -49,41 +47,43 @@ def plain_tojson(
     sort_keys: bool = False,
 ) -> str:
     """The text of ``tojson`` without traces. Raises what ``json.dumps`` raises."""
-    kept = _kept(value)
-    key = ("plain", ensure_ascii, indent, separators and tuple(separators), sort_keys)
-    found = kept.get(key) if kept is not None else None
-    if found is None:
-        found = json.dumps(
-            value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
-        )
-        if kept is not None:
-            kept[key] = found
-    return found
+    style = _Style(ensure_ascii, indent, separators and tuple(separators), sort_keys)
+    return _once(value, ("plain", style), lambda: style.dumps(value))
 
 
-def _kept(value: Any) -> dict[Any, str] | None:
-    """Where a value keeps the JSON texts made of it; None if it does not."""
-    return value._json if type(value) is TracedDict or type(value) is TracedList else None
+def _once(value: Any, key: tuple[str, _Style], make: Callable[[], str]) -> str:
+    """What ``make`` gives; a value that keeps the JSON texts made of it is asked for each once."""
+    kept = value._json if type(value) is TracedDict or type(value) is TracedList else None
+    if kept is None:
+        return make()
+    if key not in kept:
+        kept[key] = make()
+    return kept[key]
+
+
+def _traced_json(value: Any, style: _Style) -> str:
+    plain = style.dumps(value)
+    printer = _Printer(style)
+    try:
+        printer.put(value, None, 0)
+    except TypeError:  # keys that only the standard encoder knows
+        return plain
+    same = printer.is_traced and "".join(printer.texts) == plain
+    return compact(traced(plain, tuple(printer.runs))) if same else plain
 
 
 class _Printer:
     """Prints a value piece by piece, each with its run."""
 
-    def __init__(
-        self,
-        ensure_ascii: bool,
-        indent: int | str | None,
-        separators: tuple[str, str] | None,
-        sort_keys: bool,
-    ) -> None:
+    def __init__(self, style: _Style) -> None:
         self.texts: list[str] = []
         self.runs: list[Run] = []
         self.is_traced = False
-        self._ensure_ascii = ensure_ascii
-        self._sort_keys = sort_keys
-        self._indent = " " * indent if isinstance(indent, int) else indent
-        default = (", ", ": ") if indent is None else (",", ": ")
-        self._comma, self._colon = separators or default
+        self._ensure_ascii = style.ensure_ascii
+        self._sort_keys = style.sort_keys
+        self._indent = " " * style.indent if isinstance(style.indent, int) else style.indent
+        default = (", ", ": ") if style.indent is None else (",", ": ")
+        self._comma, self._colon = style.separators or default
 
     def put(self, value: Any, leaf: Leaf | None, depth: int) -> None:
         kind = type(value)
