@@ -1,7 +1,7 @@
 """Train the built-in tokenizer and write ``src/keepwarm/trace/tokens/builtin.json``.
 
-    python scripts/train_tokenizer.py            # train and write
-    python scripts/train_tokenizer.py --check    # train and compare with what is committed
+    python -m scripts.train_tokenizer            # train and write
+    python -m scripts.train_tokenizer --check    # train and compare with what is committed
 
 The corpus is text that every CPython brings along, under the PSF licence: the sources of its
 standard library, their docstrings, and the reference manual that ``help()`` prints
@@ -26,8 +26,7 @@ from pathlib import Path
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-sys.path.insert(0, str(Path(__file__).parent))
-from tokenizer_corpus import documents, sentences
+from scripts.tokenizer_corpus import documents, sentences
 
 TARGET = Path(__file__).parents[1] / "src/keepwarm/trace/tokens/builtin.json"
 CORPUS = "c238f4fa926176d21a24ea729503c17fb2151f832fbf5bdb99d4ddc352a52cce"  # CPython 3.11.7
