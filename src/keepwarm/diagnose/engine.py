@@ -19,6 +19,8 @@ from keepwarm.diagnose.findings import (
     RequestRow,
 )
 from keepwarm.diagnose.options import Options, Progress
+from keepwarm.diagnose.rules.expired import Expired
+from keepwarm.diagnose.rules.routing import Routing
 from keepwarm.diagnose.suspects import Proven, site_findings
 from keepwarm.diagnose.traffic import Traffic
 from keepwarm.trace.catalog import Catalog
@@ -26,7 +28,7 @@ from keepwarm.trace.open import Trace, open_trace
 from keepwarm.trace.records import Request
 
 _DEFAULT_BLOCK_SIZE = 16
-_GAIN_IN_SIMULATED_HITS = frozenset({"routing", "expired"})  # the simulation hits already
+_GAIN_IN_SIMULATED_HITS = frozenset({Routing.code, Expired.code})  # the simulation hits already
 
 
 def diagnose(path: str, options: Options | None = None, progress: Progress | None = None) -> Diagnosis:
