@@ -142,18 +142,32 @@ def test_tokenizers_that_are_not_there(tmp_path: Path, monkeypatch: pytest.Monke
     assert "\n" not in str(said.value)
 
 
-def test_a_name_in_the_local_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    snapshot = tmp_path / "models--org--tiny" / "snapshots" / "abc"
+@pytest.mark.parametrize("name", ["tiny", "Tiny-3.1-8B", "tiny2.5"])
+def test_a_name_in_the_local_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    model = tmp_path / f"models--org--{name}"
+    snapshot = model / "snapshots" / "abc"
     snapshot.mkdir(parents=True)
-    (tmp_path / "models--org--tiny" / "refs").mkdir()
-    (tmp_path / "models--org--tiny" / "refs" / "main").write_text("abc\n")
+    (model / "refs").mkdir()
+    (model / "refs" / "main").write_text("abc\n")
     (snapshot / "tokenizer.json").write_text(builtin_tokenizer().model.to_str())
     folder(snapshot, {"chat_template": "{{ messages[0].content }}{{ eos_token }}", "eos_token": "<|im_end|>"})
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
-    encoder = open_encoder("org/tiny")
+    encoder = open_encoder(f"org/{name}")
     assert encoder.rendered(HELLO).text == "Hi<|im_end|>"
-    assert encoder.info.tokenizer == encoder.info.chat_template == "org/tiny"
+    assert encoder.info.tokenizer == encoder.info.chat_template == f"org/{name}"
     assert encoder.info.exact
+
+
+def test_the_file_of_a_tokenizer_stands_for_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text(builtin_tokenizer().model.to_str())
+    folder(tmp_path, {"chat_template": "F{{ messages[0].content }}"})
+    assert open_encoder(str(tmp_path / "tokenizer.json")).rendered(HELLO).text == "FHi"
+
+
+def test_a_json_file_without_a_template(tmp_path: Path) -> None:
+    folder(tmp_path, {"eos_token": "<|im_end|>"})
+    with pytest.raises(TemplateError, match="no chat_template in"):
+        load_renderer(tmp_path / "tokenizer_config.json")
 
 
 def test_the_built_in_tokenizer() -> None:

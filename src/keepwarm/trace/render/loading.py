@@ -12,6 +12,8 @@ from keepwarm._errors import TemplateError, TokenizerError
 from keepwarm.trace.hub import tokenizer_folder
 from keepwarm.trace.render.renderer import Renderer
 
+_TEMPLATE_SUFFIXES = (".jinja", ".jinja2", ".j2", ".json", ".txt")
+
 BUILTIN_NAME = "built-in ChatML"
 BUILTIN_SPECIAL_TOKENS: Mapping[str, str] = {"bos_token": "<|begin|>", "eos_token": "<|im_end|>"}
 
@@ -33,16 +35,20 @@ def load_renderer(source: str | Path, *, special_tokens: Mapping[str, str] | Non
     if "{{" in text or "{%" in text:
         return _from_text("template given as text", text, special_tokens)
     path = Path(text)
-    if not path.exists() and not path.suffix:
+    # A name may hold a dot (``Llama-3.1-8B``), so a suffix alone makes no file of it.
+    is_name = not path.exists() and path.suffix not in _TEMPLATE_SUFFIXES
+    if is_name or path.name == "tokenizer.json":
         try:
-            path = tokenizer_folder(text)
+            folder = tokenizer_folder(text)
         except TokenizerError as error:
             raise TemplateError(str(error)) from error
-        return _from_folder(path, text)
+        return _from_folder(folder, text if is_name else folder.name)
     if path.is_dir():
         return _from_folder(path, path.name)
     if path.suffix == ".json":
         templates = _templates(_parsed(_read(path), path).get("chat_template"), path)
+        if not templates:
+            raise TemplateError(f"no chat_template in {text!r}; pass a .jinja file or a tokenizer folder")
         return Renderer(path.name, templates, _given(special_tokens))
     return _from_text(path.name, _read(path), special_tokens)
 
