@@ -30,7 +30,8 @@ def run() -> Result:
     """Qwen3's tokenizer and template where the test tokenizers were fetched, else the built-in ones.
 
     The ceiling of a trace is what its reuse allows: all its tokens by those that are not in the
-    longest prefix that a prompt shares with any earlier one. Both ways run on one core.
+    longest prefix that a prompt shares with any earlier one. Parts that come back elsewhere than in
+    a prefix are reused too, so a ratio may pass it. Both ways run on one core.
     """
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     folder = TOKENIZERS / "qwen3"
