@@ -140,3 +140,17 @@ def test_where_a_part_keeps_its_address(part: object, address: str | None, path:
     assert media_url(part) == address
     if path is not None:
         assert media_path(part) == path
+
+
+def painted(rows: list[bytes], kind: int) -> str:
+    """A greyscale picture of given rows, all filtered in one way."""
+    packed = zlib.compress(filtered(rows, [kind] * len(rows), 1))
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", len(rows[0]), len(rows), 8, 0, 0, 0, 0))
+    return url(b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", packed) + chunk(b"IEND", b""))
+
+
+def test_pictures_that_differ_in_their_last_row_only_are_two_pictures() -> None:
+    toolbar = [random.Random(3).randbytes(40)] * 30
+    first, second = [*toolbar, bytes(40)], [*toolbar, bytes(39) + b"\x01"]
+    assert same_media(painted(first, 0), painted(first, 4)) > 0.9
+    assert same_media(painted(first, 0), painted(second, 4)) == 0.0

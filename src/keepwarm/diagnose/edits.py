@@ -14,10 +14,9 @@ import msgspec
 from rapidfuzz.distance import LCSseq
 
 from keepwarm.diagnose.words import share_of_words
-from keepwarm.trace.catalog import Catalog, ContentId, Row, message_text
+from keepwarm.trace.catalog import HEAD_ROLES, Catalog, ContentId, Row, message_text
 
 _ALIKE = 0.6
-_HEAD_ROLES = ("system", "developer")
 
 
 class EditKind(enum.StrEnum):
@@ -204,6 +203,6 @@ def _moved(pairs: Sequence[tuple[int, int]], old_count: int) -> set[int]:
 def _both_heads(catalog: Catalog, parent: Row, row: Row, i: int, j: int) -> bool:
     """System texts that differ are compared over the whole call site, not here."""
     return i == j and all(
-        catalog.message(content).get("role") in _HEAD_ROLES
+        catalog.message(content).get("role") in HEAD_ROLES
         for content in (*parent.messages[: i + 1], *row.messages[: j + 1])
     )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+
 from keepwarm._errors import TemplateError
-from keepwarm.diagnose.findings import EncodingInfo
 from keepwarm.diagnose.options import Options
 from keepwarm.diagnose.traffic import Traffic
 from keepwarm.trace.encode import PromptEncoder, open_encoder
 from keepwarm.trace.open import Trace
-from keepwarm.trace.records import Request
+from keepwarm.trace.records import EncodingInfo, Request
 
 _CACHE_BYTES = 128 << 20  # half of what an encoder keeps alone: a diagnosis holds the trace beside it
 
@@ -52,12 +53,10 @@ def encoding_info(trace: Trace, traffic: Traffic) -> EncodingInfo:
     if all(row.prompt_token_ids is not None for row in traffic.catalog.rows):
         note = "token ids as the trace records them; the template only tells which text they stand for"
         return EncodingInfo(tokenizer="recorded ids", chat_template=info.chat_template, exact=True, note=note)
-    note = info.note
-    if _drops_tools(traffic):
-        note += "; this chat template prints no tools though requests bring some, so they count for nothing"
-    return EncodingInfo(
-        tokenizer=info.tokenizer, chat_template=info.chat_template, exact=info.exact, note=note
-    )
+    if not _drops_tools(traffic):
+        return info
+    dropped = "this chat template prints no tools though requests bring some, so they count for nothing"
+    return msgspec.structs.replace(info, note=f"{info.note}; {dropped}")
 
 
 def _drops_tools(traffic: Traffic) -> bool:

@@ -10,7 +10,7 @@ import enum
 
 import msgspec
 
-from keepwarm.trace.records import Skipped
+from keepwarm.trace.records import EncodingInfo, Skipped
 
 
 class Owner(enum.StrEnum):
@@ -39,15 +39,6 @@ class CacheInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     block_size: int
     capacity_blocks: int | None = None
-
-
-class EncodingInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """Which tokenizer and chat template made the tokens, and what that means for exactness."""
-
-    tokenizer: str
-    chat_template: str
-    exact: bool
-    note: str
 
 
 class TokenFates(msgspec.Struct, frozen=True, kw_only=True):

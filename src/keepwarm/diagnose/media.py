@@ -7,12 +7,13 @@ import binascii
 import re
 import struct
 import zlib
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 _MAX_PIXEL_BYTES = 64 << 20
-_COMPARED_BYTES = 1 << 20  # of pictures from two encoders: their upper rows tell
+_MOST_COMPARED_BYTES = 8 << 20  # undoing filters takes a second for one or two million
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -43,8 +44,8 @@ def media_path(part: Any) -> str:
 def same_media(a: str, b: str) -> float:
     """Confidence that two addresses show the same thing: 0 for plainly different ones.
 
-    PNG pictures are compared by their unfiltered pixel rows, others by size; an address that only
-    changes its query, or the folder above an equal file name, names the same file.
+    PNG pictures are compared by their unfiltered pixel rows, others and very large ones by size;
+    an address that only changes its query, or the folder above an equal file name, names the same file.
     """
     if a == b:
         return 1.0
@@ -53,7 +54,7 @@ def same_media(a: str, b: str) -> float:
         return _same_file(a, b) if a_bytes is b_bytes is None else 0.0
     a_png, b_png = _read_png(a_bytes), _read_png(b_bytes)
     if a_png is not None and b_png is not None:
-        return 0.98 if _same_pixels(a_png, b_png) else 0.0
+        return _same_picture(a_png, b_png)
     a_size, b_size = _jpeg_size(a_bytes), _jpeg_size(b_bytes)
     if a_size is not None and b_size is not None:
         return 0.8 if a_size == b_size else 0.0
@@ -101,37 +102,39 @@ def _read_png(data: bytes) -> _Png | None:
         at += 12 + length
     try:
         png = _Png(header, colours, zlib.decompressobj().decompress(packed, _MAX_PIXEL_BYTES))
-        _unfiltered(png.rows[:1], png.header)  # so that comparing does not fail
+        next(_pixel_rows(png.rows[:1], png.header), None)  # so that comparing does not fail
     except (zlib.error, struct.error, IndexError, KeyError):
         return None
     return png
 
 
-def _same_pixels(a: _Png, b: _Png) -> bool:
-    if (a.header, a.colours) != (b.header, b.colours):
-        return False
+def _same_picture(a: _Png, b: _Png) -> float:
+    if (a.header, a.colours, len(a.rows)) != (b.header, b.colours, len(b.rows)):
+        return 0.0
     # Undoing filters is slow and hardly ever needed: most pictures come from one encoder.
-    if a.rows == b.rows or len(a.rows) != len(b.rows):
-        return a.rows == b.rows
-    first, second = a.rows[:_COMPARED_BYTES], b.rows[:_COMPARED_BYTES]
-    return _unfiltered(first, a.header) == _unfiltered(second, b.header)
+    if a.rows == b.rows:
+        return 0.98
+    if len(a.rows) > _MOST_COMPARED_BYTES:
+        return 0.8
+    pairs = zip(_pixel_rows(a.rows, a.header), _pixel_rows(b.rows, b.header), strict=True)
+    return 0.98 if all(first == second for first, second in pairs) else 0.0
 
 
-def _unfiltered(raw: bytes, header: bytes) -> bytes:
-    """Pixel bytes of PNG rows (RFC 2083, section 6), for pictures that are not interlaced."""
+def _pixel_rows(raw: bytes, header: bytes) -> Iterator[bytes]:
+    """Pixel bytes row by row (RFC 2083, section 6); an interlaced picture as it is, in one."""
     width, _height, depth, colour, _c, _f, interlaced = struct.unpack(">IIBBBBB", header)
     if interlaced:
-        return raw
+        yield raw
+        return
     channels = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[colour]
     step = max(1, channels * depth // 8)
     row_bytes = (width * channels * depth + 7) // 8
-    above, out = bytearray(row_bytes), bytearray()
+    above = bytearray(row_bytes)
     for start in range(0, len(raw), row_bytes + 1):
         row = bytearray(raw[start + 1 : start + 1 + row_bytes])
         _undo(raw[start], row, above, step)
-        out += row
+        yield bytes(row)
         above = row
-    return bytes(out)
 
 
 def _undo(kind: int, row: bytearray, above: bytearray, step: int) -> None:

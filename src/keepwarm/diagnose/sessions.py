@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from keepwarm.trace.catalog import Catalog, ContentId, Row
+from keepwarm.trace.catalog import HEAD_ROLES, Catalog, ContentId, Row
 from keepwarm.trace.hashes import BlockHashes
 
 _LOOK_BACK = 8  # requests of a session that may run side by side, as parallel tools or samples do
@@ -89,9 +89,7 @@ def _sessions(catalog: Catalog, blocks: Sequence[BlockHashes]) -> list[str]:
 def _turns(catalog: Catalog, row: Row) -> tuple[ContentId, ...]:
     """The conversation without what an application puts in front of it."""
     return tuple(
-        content
-        for content in row.messages
-        if catalog.message(content).get("role") not in ("system", "developer")
+        content for content in row.messages if catalog.message(content).get("role") not in HEAD_ROLES
     )
 
 

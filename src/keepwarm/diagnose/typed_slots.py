@@ -16,7 +16,9 @@ from keepwarm.diagnose.slots import Range, Skeleton, WholeText, learn_skeleton, 
 from keepwarm.diagnose.values import Kind, Seen, SlotType, seen_at
 from keepwarm.trace.catalog import Catalog, ContentId, Row
 
-_LEADING_MESSAGES = 4  # what an application puts in front; behind it a conversation varies by nature
+LEADING_MESSAGES = 4
+"""What an application puts in front; behind it a conversation varies by nature."""
+
 _MAX_PARTS = 8
 _MESSAGES_PLACED = 64  # how far in a request a message is looked for
 # What is kept of a slot, so that its type can be told in bounded memory.
@@ -92,7 +94,7 @@ class SlotFinder:
         if any(row.prompt_text is not None for row in self._rows):
             return [Place(-1)]
         places: dict[Place, None] = {}
-        for i in range(_LEADING_MESSAGES):
+        for i in range(LEADING_MESSAGES):
             for row in self._rows:
                 if i >= len(row.messages):
                     continue

@@ -24,6 +24,9 @@ from keepwarm.trace.slabs import ByteSlabs
 ContentId = NewType("ContentId", int)
 """Identity of a stored JSON value: equal ids mean byte-equal serialisations."""
 
+HEAD_ROLES = ("system", "developer")
+"""Roles of the messages that an application puts in front of a conversation."""
+
 _COMPRESS_FROM_BYTES = 512
 _DECODED_KEPT = 4_096
 _NOT_WORD = re.compile(r"[\W_]+")

@@ -4,25 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
 import numpy as np
 
 from keepwarm.trace.prompt import Origin, Prompt, Rendered, Span, TokenIds
-from keepwarm.trace.records import Request
+from keepwarm.trace.records import EncodingInfo, Request
 from keepwarm.trace.render import Renderer, builtin_renderer, load_renderer
 from keepwarm.trace.tokens import PartCache, Tokenizer, is_server, load_tokenizer
 
 # What is kept of earlier prompts, in bytes, unless the caller says otherwise.
 CACHE_BYTES = 256 << 20
-
-
-class EncodingNote(msgspec.Struct, frozen=True, kw_only=True):
-    """Which tokenizer and chat template made the tokens, and what that means for exactness."""
-
-    tokenizer: str
-    chat_template: str
-    exact: bool
-    note: str
 
 
 def open_encoder(
@@ -58,7 +48,7 @@ class PromptEncoder:
         self._parts = PartCache(tokenizer, cache_bytes)
 
     @property
-    def info(self) -> EncodingNote:
+    def info(self) -> EncodingInfo:
         """What to tell the user about the tokens."""
         tokenizer, template = self._tokenizer, self._renderer
         note = tokenizer.note
@@ -67,7 +57,7 @@ class PromptEncoder:
                 f"tokens of {tokenizer.name} in the built-in chat template: token counts are approximate; "
                 "pass --chat-template for exact figures"
             )
-        return EncodingNote(
+        return EncodingInfo(
             tokenizer=tokenizer.name,
             chat_template=template.name,
             exact=tokenizer.exact and not template.is_builtin,

@@ -66,3 +66,12 @@ class Skipped(msgspec.Struct, frozen=True):
 
     line: int
     reason: str
+
+
+class EncodingInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """Which tokenizer and chat template made the tokens, and what that means for exactness."""
+
+    tokenizer: str
+    chat_template: str
+    exact: bool
+    note: str

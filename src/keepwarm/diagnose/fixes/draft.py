@@ -10,10 +10,8 @@ from typing import NamedTuple
 import msgspec
 
 from keepwarm.diagnose.slots import Range
-from keepwarm.trace.catalog import Row
+from keepwarm.trace.catalog import HEAD_ROLES, Row
 from keepwarm.trace.records import JsonObject, Request
-
-_HEAD_ROLES = ("system", "developer")
 
 
 class Place(NamedTuple):
@@ -129,7 +127,7 @@ class Draft:
         """Put ``values`` on top of the first turn; those that stood in a turn go to its end."""
         if not values:
             return
-        turn = next((i for i, m in enumerate(self.messages) if m.get("role") not in _HEAD_ROLES), None)
+        turn = next((i for i, m in enumerate(self.messages) if m.get("role") not in HEAD_ROLES), None)
         stood_in_turn = turn is not None and place.message >= turn
         target = place if stood_in_turn or turn is None else Place(turn)
         text = self.text(target)

@@ -8,7 +8,7 @@ from keepwarm.diagnose.edits import Alignment
 from keepwarm.diagnose.fixes.base import Fix, Stage
 from keepwarm.diagnose.fixes.draft import Cut, Destination, Draft, Place
 from keepwarm.diagnose.slots import Range
-from keepwarm.trace.catalog import Catalog, ContentId, message_text
+from keepwarm.trace.catalog import HEAD_ROLES, Catalog, ContentId, message_text
 from keepwarm.trace.records import JsonObject
 
 
@@ -125,7 +125,7 @@ class KeepHistory(Fix):
         messages = earlier[:kept]
         where = {j: earlier_where[i] for i, j in pairs}
         for i, j in pairs:
-            if i == j == earlier_where[i] and messages[i].get("role") in ("system", "developer"):
+            if i == j == earlier_where[i] and messages[i].get("role") in HEAD_ROLES:
                 messages[i] = draft.messages[j]  # heads are compared over the site
         said = "\n".join(message_text(message) for message in messages)
         for j in alignment.added:

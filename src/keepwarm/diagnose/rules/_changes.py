@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from keepwarm.diagnose.changes import Change
+from keepwarm.diagnose.changes import Change, ChangeKind
 from keepwarm.diagnose.findings import Evidence
 from keepwarm.diagnose.fixes import Fix, KeepHistory, ReplaceContent
 from keepwarm.diagnose.rules import _order
+from keepwarm.diagnose.rules._slots import slot_candidates
 from keepwarm.diagnose.rules.base import Anchor, Candidate
 from keepwarm.diagnose.values import SlotType
 from keepwarm.diagnose.view import SiteView
@@ -28,6 +29,13 @@ def change_candidates(
         values = (first.old_value, first.new_value)
         fix = _as_first_sent(view, changes)
         yield _candidate(view, changes, fix, path=_newer_path(first), values=values, slot_type=slot_type)
+
+
+def value_candidates(view: SiteView, slot_type: SlotType) -> Iterator[Candidate]:
+    """Slots of a type in stable texts, and in messages that are rendered anew with another value."""
+    yield from slot_candidates(view, slot_type)
+    changes = [c for c in view.changes if c.kind is ChangeKind.VALUE and c.slot_type is slot_type]
+    yield from change_candidates(view, changes, slot_type)
 
 
 def history_candidate(view: SiteView, changes: Sequence[Change], moved: Sequence[str]) -> Candidate:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from keepwarm.diagnose.changes import ChangeKind
 from keepwarm.diagnose.findings import Owner
-from keepwarm.diagnose.rules._changes import change_candidates
-from keepwarm.diagnose.rules._slots import slot_candidates
+from keepwarm.diagnose.rules._changes import value_candidates
 from keepwarm.diagnose.rules.base import Candidate, Rule
 from keepwarm.diagnose.values import SlotType
 
@@ -41,6 +39,4 @@ class CounterRule(Rule):
 
     def candidates(self, view: SiteView) -> Iterable[Candidate]:
         """Slots and re-rendered messages of type counter."""
-        yield from slot_candidates(view, SlotType.COUNTER)
-        changes = [c for c in view.changes if c.kind is ChangeKind.VALUE and c.slot_type is SlotType.COUNTER]
-        yield from change_candidates(view, changes, SlotType.COUNTER)
+        yield from value_candidates(view, SlotType.COUNTER)

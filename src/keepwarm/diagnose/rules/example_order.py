@@ -12,7 +12,7 @@ from keepwarm.diagnose.rules import _order
 from keepwarm.diagnose.rules._slots import slot_candidates
 from keepwarm.diagnose.rules.base import Anchor, Candidate, Rule
 from keepwarm.diagnose.values import SlotType
-from keepwarm.trace.catalog import ContentId, Row
+from keepwarm.trace.catalog import HEAD_ROLES, ContentId, Row
 
 if TYPE_CHECKING:
     from keepwarm.diagnose.view import SiteView
@@ -84,7 +84,7 @@ def example_messages(view: SiteView) -> frozenset[ContentId]:
     carried: Counter[ContentId] = Counter()
     for row in first.values():
         for content in set(row.messages):
-            if view.catalog.message(content).get("role") not in ("system", "developer"):
+            if view.catalog.message(content).get("role") not in HEAD_ROLES:
                 carried[content] += 1
     shared = frozenset(
         content for content, count in carried.items() if count >= max(2, _MIN_SHARE_OF_SESSIONS * len(first))
