@@ -23,9 +23,9 @@ class MiscountingLru(Lru):
 
 def healthy(policy: type[Lru] = Lru) -> BlockPool:
     """Block 1 in use by one request, 2 and 3 cached with equal content, 4 blank."""
-    pool = BlockPool(4, Lru())
-    pool.policy = policy()
-    used, first, second = (pool.allocate([], 1).blocks for _ in range(3))
+    pool = BlockPool(4, Lru(4))
+    pool.policy = policy(4)
+    used, first, second = (pool.allocate(1).blocks for _ in range(3))
     pool.cache_full_blocks(used, [BlockHash(10)], start=0)
     for blocks in (first, second):
         pool.cache_full_blocks(blocks, [BlockHash(20)], start=0)
@@ -55,11 +55,11 @@ def free_used_block(pool: BlockPool) -> None:
 
 
 def give_blank_block_a_hash(pool: BlockPool) -> None:
-    pool.contents[BLANK] = CachedBlock(BLANK, BlockHash(30))
+    pool.contents[BLANK] = CachedBlock(BLANK, BlockHash(30), 1)
 
 
 def hold_block_without_hash(pool: BlockPool) -> None:
-    pool.policy.on_free([CachedBlock(pool._blank.pop(), BlockHash(30))])
+    pool.policy.on_free([CachedBlock(pool._blank.pop(), BlockHash(30), 1)])
 
 
 def lose_block_from_map(pool: BlockPool) -> None:
@@ -93,7 +93,7 @@ def test_a_healthy_pool_passes() -> None:
         (give_blank_block_a_hash, "block 4: blank, but has CachedBlock"),
         (hold_block_without_hash, "block 4: held by the policy, but has no hash"),
         (lose_block_from_map, "block 1: has CachedBlock.* but the hash map says None"),
-        (map_block_to_another_hash, "block 1: has CachedBlock.*hash=10.*hash=40"),
+        (map_block_to_another_hash, "block 1: has CachedBlock.*hash=10.*says 40"),
         (map_block_twice, "block 1: twice in the hash map"),
         (leave_hash_without_block, "hash 50: in the map without a block"),
     ],

@@ -18,20 +18,20 @@ def hashes(*values: int) -> list[BlockHash]:
 
 
 def pool_of(capacity_blocks: int) -> BlockPool:
-    return BlockPool(capacity_blocks, Lru())
+    return BlockPool(capacity_blocks, Lru(capacity_blocks))
 
 
 def run(pool: BlockPool, prefix: list[BlockHash], blank_blocks: int = 0) -> list[BlockId]:
     """Admit a request: hit what is there, take the rest, cache its full blocks; not freed."""
     hits = pool.lookup(prefix)
-    blocks = pool.allocate(hits, len(prefix) + blank_blocks - len(hits)).blocks
+    blocks = pool.admit(prefix, hits, len(prefix) + blank_blocks - len(hits)).blocks
     pool.cache_full_blocks(blocks, prefix, start=len(hits))
     return blocks
 
 
 def next_blocks(pool: BlockPool) -> list[BlockId]:
     """In which order free blocks would be handed out; empties the pool."""
-    return pool.allocate([], pool.free_blocks).blocks
+    return pool.allocate(pool.free_blocks).blocks
 
 
 def prompt(*tokens: int) -> CacheRequest:
@@ -58,12 +58,12 @@ def test_semantic_02_hit_is_full_blocks_short_of_the_last_token(tokens: int, hit
 
 def test_semantic_04_a_running_twin_hits_blocks_cached_so_far() -> None:
     pool = pool_of(8)
-    first = pool.allocate([], 4).blocks
+    first = pool.allocate(4).blocks
     pool.cache_full_blocks(first, hashes(1, 2), start=0)  # the first chunk
     assert pool.lookup(hashes(1, 2, 3, 4)) == first[:2]
     pool.cache_full_blocks(first, hashes(1, 2, 3, 4), start=2)
     assert pool.lookup(hashes(1, 2, 3, 4)) == first
-    twin = pool.allocate(first[:3], 1).blocks
+    twin = pool.admit(hashes(1, 2, 3), first[:3], 1).blocks
     assert twin[:3] == first[:3]
     assert [pool.ref_counts[block] for block in first] == [2, 2, 2, 1]
     pool.check_integrity([first, twin])
@@ -76,7 +76,7 @@ def test_semantic_05_hit_on_free_block_uses_capacity() -> None:
     hits = pool.lookup(hashes(1, 2))
     assert pool.fits(hits, 2)
     assert not pool.fits(hits, 3)
-    blocks = pool.allocate(hits, 2).blocks
+    blocks = pool.admit(hashes(1, 2), hits, 2).blocks
     assert pool.free_blocks == 0
     assert pool.fits(hits, 0)  # blocks in use already cost nothing more
     pool.check_integrity([blocks])
@@ -86,7 +86,7 @@ def test_semantic_05_hits_are_secured_before_victims_are_named() -> None:
     pool = pool_of(3)
     pool.free(run(pool, hashes(1, 2)))
     pool.free(run(pool, hashes(9)))
-    allocation = pool.allocate(pool.lookup(hashes(1, 2)), 1)
+    allocation = pool.admit(hashes(1, 2), pool.lookup(hashes(1, 2)), 1)
     assert allocation.evicted == (9,)  # 2 and 1 were next in the queue
 
 
@@ -95,7 +95,7 @@ def test_semantic_06_eviction_is_lazy() -> None:
     blocks = run(pool, hashes(1, 2, 3))
     pool.free(blocks)
     assert pool.lookup(hashes(1, 2, 3)) == blocks
-    assert pool.allocate([], 1).evicted == (3,)
+    assert pool.allocate(1).evicted == (3,)
     assert pool.lookup(hashes(1, 2, 3)) == blocks[:2]
 
 
@@ -132,15 +132,15 @@ def test_semantic_07_a_shared_block_is_free_when_its_last_user_lets_go() -> None
 
 def test_semantic_08_duplicates_are_kept_and_the_first_is_found() -> None:
     pool = pool_of(4)
-    first = pool.allocate([], 1).blocks
-    second = pool.allocate([], 1).blocks
+    first = pool.allocate(1).blocks
+    second = pool.allocate(1).blocks
     pool.cache_full_blocks(second, hashes(1), start=0)
     pool.cache_full_blocks(first, hashes(1), start=0)
     assert pool.lookup(hashes(1)) == second
     pool.check_integrity([first, second])
     pool.free(second)
     pool.free(first)
-    assert pool.allocate([], 3).evicted == (1,)  # the second: it was freed first
+    assert pool.allocate(3).evicted == (1,)  # the second: it was freed first
     assert pool.lookup(hashes(1)) == first
 
 
@@ -183,7 +183,7 @@ def test_semantic_12_admission_needs_the_whole_prompt() -> None:
     running = run(pool, hashes(1))
     assert not pool.fits([], 3)
     with pytest.raises(IntegrityError, match="3 new blocks and 0 hits do not fit 2 free blocks of 3"):
-        pool.allocate([], 3)
+        pool.allocate(3)
     pool.check_integrity([running])
 
 
@@ -210,13 +210,13 @@ def test_misuse_is_refused_and_named() -> None:
     stale = pool.lookup(hashes(1))
     pool.free(next_blocks(pool))
     with pytest.raises(IntegrityError, match="block 1 was looked up but has no hash"):
-        pool.allocate(stale, 0)
+        pool.admit(hashes(1), stale, 0)
     with pytest.raises(InputError, match="capacity of 0 blocks"):
         pool_of(0)
 
 
 def test_a_policy_serves_one_pool() -> None:
-    policy = Lru()
+    policy = Lru(2)
     pool = BlockPool(2, policy)
     pool.free(run(pool, hashes(1)))
     with pytest.raises(InputError, match="'lru' holds blocks of another pool"):

@@ -70,7 +70,7 @@ class PoolMachine(RuleBasedStateMachine):
 
     @initialize(capacity_blocks=st.integers(1, 12))
     def start(self, capacity_blocks: int) -> None:
-        self.pool = BlockPool(capacity_blocks, Lru())
+        self.pool = BlockPool(capacity_blocks, Lru(capacity_blocks))
         self.model = BruteForce(list(range(1, capacity_blocks + 1)))
         self.tables: dict[int, list[BlockId]] = {}
         self.started = 0
@@ -92,7 +92,7 @@ class PoolMachine(RuleBasedStateMachine):
         self.started += 1
         if expected is None:
             return self.started
-        blocks, evicted = self.pool.allocate(hits, new)
+        blocks, evicted = self.pool.admit(prefix, hits, new)
         assert (blocks, list(evicted)) == expected
         scheduled = prefix[: max(len(hits), len(prefix) - uncached)]  # the rest waits for a later chunk
         self.pool.cache_full_blocks(blocks, scheduled, start=len(hits))
@@ -105,7 +105,7 @@ class PoolMachine(RuleBasedStateMachine):
         if request not in self.tables or not self.pool.fits([], new):
             return
         expected = self.model.allocate([], new)
-        blocks, evicted = self.pool.allocate([], new)
+        blocks, evicted = self.pool.allocate(new)
         assert (blocks, list(evicted)) == expected
         self.tables[request] = [*self.tables[request], *blocks]
 
@@ -129,7 +129,7 @@ class PoolMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         """Whatever was built up, all blocks come out in the model's order."""
         if hasattr(self, "pool"):
-            assert self.pool.allocate([], self.pool.free_blocks).blocks == self.model.queue
+            assert self.pool.allocate(self.pool.free_blocks).blocks == self.model.queue
 
 
 PoolMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)

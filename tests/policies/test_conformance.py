@@ -16,11 +16,12 @@ from keepwarm.policies.base import BlockHash, BlockId, CachedBlock, VictimOrder
 
 pytestmark = pytest.mark.parametrize("policy_class", POLICIES.values(), ids=POLICIES.keys())
 
+CAPACITY_BLOCKS = 20
 seeds = st.integers(0, 2**32 - 1)
 
 
 def block(block_id: int, block_hash: int | None = None) -> CachedBlock:
-    return CachedBlock(BlockId(block_id), BlockHash(block_id if block_hash is None else block_hash))
+    return CachedBlock(BlockId(block_id), BlockHash(block_id if block_hash is None else block_hash), 1)
 
 
 def drive(policy: VictimOrder, seed: int, steps: int = 60) -> tuple[set[int], list[int]]:
@@ -56,7 +57,7 @@ def drive(policy: VictimOrder, seed: int, steps: int = 60) -> tuple[set[int], li
 
 @given(seed=seeds)
 def test_holds_exactly_what_was_freed_and_not_taken(policy_class: type[VictimOrder], seed: int) -> None:
-    policy = policy_class()
+    policy = policy_class(CAPACITY_BLOCKS)
     held, _ = drive(policy, seed)
     listed = list(policy)
     assert len(listed) == len(set(listed))
@@ -65,7 +66,7 @@ def test_holds_exactly_what_was_freed_and_not_taken(policy_class: type[VictimOrd
 
 @given(seed=seeds)
 def test_lists_blocks_in_the_order_of_its_victims(policy_class: type[VictimOrder], seed: int) -> None:
-    policy = policy_class()
+    policy = policy_class(CAPACITY_BLOCKS)
     drive(policy, seed)
     while len(policy):
         first = next(iter(policy))
@@ -74,7 +75,7 @@ def test_lists_blocks_in_the_order_of_its_victims(policy_class: type[VictimOrder
 
 @given(seed=seeds)
 def test_listing_changes_nothing(policy_class: type[VictimOrder], seed: int) -> None:
-    policy, untouched = policy_class(), policy_class()
+    policy, untouched = policy_class(CAPACITY_BLOCKS), policy_class(CAPACITY_BLOCKS)
     drive(policy, seed)
     drive(untouched, seed)
     assert list(policy) == list(policy)
@@ -85,22 +86,22 @@ def test_listing_changes_nothing(policy_class: type[VictimOrder], seed: int) -> 
 
 @given(seed=seeds)
 def test_a_reset_gives_back_all_blocks_and_forgets(policy_class: type[VictimOrder], seed: int) -> None:
-    policy = policy_class()
+    policy = policy_class(CAPACITY_BLOCKS)
     drive(policy, seed)
     in_order = list(policy)
     assert policy.on_reset() == in_order
     assert len(policy) == 0
     assert policy.on_reset() == []
-    assert drive(policy, seed) == drive(policy_class(), seed)
+    assert drive(policy, seed) == drive(policy_class(CAPACITY_BLOCKS), seed)
 
 
 def test_has_no_victim_when_it_holds_nothing(policy_class: type[VictimOrder]) -> None:
     with pytest.raises(LookupError):
-        policy_class().pop_victim()
+        policy_class(CAPACITY_BLOCKS).pop_victim()
 
 
 def test_refuses_a_hit_on_a_free_block_it_does_not_hold(policy_class: type[VictimOrder]) -> None:
-    policy = policy_class()
+    policy = policy_class(CAPACITY_BLOCKS)
     policy.on_free([block(1)])
     with pytest.raises(KeyError):
         policy.on_hit(block(2), was_free=True)
@@ -111,7 +112,7 @@ def test_refuses_a_hit_on_a_free_block_it_does_not_hold(policy_class: type[Victi
 def test_refuses_blocks_freed_twice_and_takes_none(
     policy_class: type[VictimOrder], again: list[CachedBlock]
 ) -> None:
-    policy = policy_class()
+    policy = policy_class(CAPACITY_BLOCKS)
     policy.on_free([block(1), block(2)])
     before = list(policy)
     with pytest.raises(ValueError, match="freed twice"):

@@ -4,8 +4,9 @@ A block is an index. It is in use (``ref_counts[block] > 0``), blank (free, no h
 (free, with a hash that a look-up can still find). Blank blocks are reused first; among cached ones a
 policy names the victim. Evicting is lazy: a hash is removed when its block is handed out again.
 
-A request goes through ``lookup`` → ``fits`` → ``allocate`` → ``cache_full_blocks`` (as its tokens are
-scheduled, once or chunk by chunk) → ``free``.
+A request goes through ``lookup`` → ``fits`` → ``admit`` → ``cache_full_blocks`` → ``free``; as its tokens are
+scheduled chunk by chunk and its answer grows, ``allocate`` and ``cache_full_blocks`` repeat in between.
+Semantics are those of vLLM 0.32.0, ``vllm/v1/core/block_pool.py`` and ``kv_cache_manager.py``.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ class BlockPool:
     def lookup(self, hashes: Iterable[BlockHash]) -> list[BlockId]:
         """Blocks of the longest cached prefix of ``hashes``, for duplicates the oldest.
 
-        Does not mutate; valid until the next ``allocate`` or ``reset``. The caller caps ``hashes`` so
-        that at least the last token is computed.
+        Does not mutate; valid until the next ``admit``, ``allocate`` or ``reset``. The caller caps
+        ``hashes`` so that at least the last token is computed.
         """
         found: list[BlockId] = []
         for block_hash in hashes:
@@ -64,29 +65,28 @@ class BlockPool:
         return found
 
     def fits(self, hits: Sequence[BlockId], new_blocks: int) -> bool:
-        """Whether ``allocate`` would succeed: a hit on a free block uses capacity too. Does not mutate."""
+        """Whether there is room: a hit on a free block uses capacity too. Does not mutate."""
         return new_blocks + sum(self.ref_counts[block] == 0 for block in hits) <= self.free_blocks
 
-    def allocate(self, hits: Sequence[BlockId], new_blocks: int) -> Allocation:
-        """Take ``hits`` (a fresh ``lookup`` result) and ``new_blocks`` more, evicting as needed. Mutates.
+    def admit(self, asked: Sequence[BlockHash], hits: Sequence[BlockId], new_blocks: int) -> Allocation:
+        """Take ``hits`` (of a fresh ``lookup(asked)``) and ``new_blocks`` more, evicting as needed. Mutates.
 
         Hits are secured before the first victim is named. Raises IntegrityError, and changes
         nothing, if it does not fit: ask ``fits`` first.
         """
-        if not self.fits(hits, new_blocks):
-            raise IntegrityError(
-                f"{new_blocks!r} new blocks and {len(hits)} hits do not fit {self.free_blocks} free blocks "
-                f"of {self.capacity_blocks}; ask fits() before allocate()"
-            )
+        self._check_fits(hits, new_blocks)
+        self.policy.on_admit(asked)
         for block in hits:
             self._touch(block)
-        evicted: list[BlockHash] = []
-        taken = list(hits)
-        for _ in range(new_blocks):
-            block = self._blank.popleft() if self._blank else self._evict(evicted)
-            self.ref_counts[block] = 1
-            taken.append(block)
-        return Allocation(taken, tuple(evicted))
+        return self._take(list(hits), new_blocks)
+
+    def allocate(self, new_blocks: int) -> Allocation:
+        """Give an admitted request ``new_blocks`` more, evicting as needed. Mutates.
+
+        Raises IntegrityError, and changes nothing, if they do not fit: ask ``fits`` first.
+        """
+        self._check_fits((), new_blocks)
+        return self._take([], new_blocks)
 
     def cache_full_blocks(self, blocks: Sequence[BlockId], hashes: Sequence[BlockHash], start: int) -> None:
         """Let look-ups find ``blocks[start:len(hashes)]`` under their hashes. Mutates.
@@ -94,14 +94,17 @@ class BlockPool:
         ``blocks`` and ``hashes`` are a request's, from its first block on; ``start`` of them are cached
         already (hits, earlier chunks). Raises IntegrityError if a block has a hash or no user.
         """
-        for block, block_hash in zip(blocks[start : len(hashes)], hashes[start:], strict=True):
+        uncached = zip(blocks[start : len(hashes)], hashes[start:], strict=True)
+        for depth_blocks, (block, block_hash) in enumerate(uncached, start + 1):
             if self.contents[block] is not None or self.ref_counts[block] == 0:
                 raise IntegrityError(
                     f"block {block!r} cannot be cached as {block_hash!r}: it has {self.contents[block]!r} "
                     f"and {self.ref_counts[block]} users; pass the number of blocks already cached as start"
                 )
-            self.contents[block] = CachedBlock(block, block_hash)
+            content = CachedBlock(block, block_hash, depth_blocks)
+            self.contents[block] = content
             self._by_hash.setdefault(block_hash, []).append(block)
+            self.policy.on_cache(content)
 
     def free(self, blocks: Sequence[BlockId]) -> None:
         """Let go of a request's blocks, given in prompt order; the tail is freed first. Mutates.
@@ -135,6 +138,23 @@ class BlockPool:
         self.contents = [None] * (self.capacity_blocks + 1)
         self._by_hash = {}
         return True
+
+    def _check_fits(self, hits: Sequence[BlockId], new_blocks: int) -> None:
+        if not self.fits(hits, new_blocks):
+            raise IntegrityError(
+                f"{new_blocks!r} new blocks and {len(hits)} hits do not fit {self.free_blocks} free blocks "
+                f"of {self.capacity_blocks}; ask fits() first"
+            )
+
+    def _take(self, taken: list[BlockId], new_blocks: int) -> Allocation:
+        evicted: list[BlockHash] = []
+        if new_blocks:
+            self.policy.on_allocate(new_blocks, len(self._blank))
+        for _ in range(new_blocks):
+            block = self._blank.popleft() if self._blank else self._evict(evicted)
+            self.ref_counts[block] = 1
+            taken.append(block)
+        return Allocation(taken, tuple(evicted))
 
     def _touch(self, block: BlockId) -> None:
         content = self.contents[block]
@@ -199,15 +219,15 @@ class BlockPool:
             raise IntegrityError(f"{used} used + {len(free)} free blocks are not {self.capacity_blocks}")
 
     def _check_hash_map(self) -> None:
-        mapped: dict[BlockId, CachedBlock] = {}
+        mapped: dict[BlockId, BlockHash] = {}
         for block_hash, twins in self._by_hash.items():
             if not twins:
                 raise IntegrityError(f"hash {block_hash!r}: in the map without a block")
             for block in twins:
                 if block in mapped:
                     raise IntegrityError(f"block {block}: twice in the hash map")
-                mapped[block] = CachedBlock(block, block_hash)
+                mapped[block] = block_hash
         for index, content in enumerate(self.contents):
             found = mapped.get(BlockId(index))
-            if content != found:
+            if (content and content.hash) != found:
                 raise IntegrityError(f"block {index}: has {content!r}, but the hash map says {found!r}")

@@ -5,14 +5,14 @@ That is what an idle server would have done, without queueing and without reques
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from itertools import count, islice
 from typing import NamedTuple
 
 from keepwarm._errors import InputError
 from keepwarm.cache.holders import block_holders
 from keepwarm.cache.pool import BlockPool
-from keepwarm.policies.base import BlockHash, VictimOrder
+from keepwarm.policies.base import BlockHash, BlockId, VictimOrder
 from keepwarm.policies.lru import Lru
 from keepwarm.trace.hashes import BlockHashes
 
@@ -59,55 +59,100 @@ def replay(
     *,
     block_size: int,
     capacity_blocks: int | None,
-    policy: Callable[[], VictimOrder] = Lru,
+    policy: Callable[[int], VictimOrder] = Lru,
+    match_unit_blocks: int = 1,
 ) -> list[ReplayRow]:
     """Hits and evictions of each request, in order.
 
     ``capacity_blocks`` counts usable blocks; ``None`` is unbounded. Where nothing can be evicted
-    ``policy`` has no say and the answer comes from array operations. A hit is whole blocks and
-    leaves at least the prompt's last token to compute. An answer that would outgrow the capacity
-    ends there, as a server's longest sequence never exceeds its cache.
+    ``policy``, called with the capacity, has no say and the answer comes from array operations. A hit is
+    a whole number of match units and leaves at least the prompt's last token to compute. An answer that
+    would outgrow the capacity ends there, as a server's longest sequence never exceeds its cache.
 
     Raises:
-        InputError: ``block_size`` or ``capacity_blocks`` is not positive.
+        InputError: ``block_size``, ``match_unit_blocks`` or ``capacity_blocks`` is not positive.
         IntegrityError: the pool's invariants do not hold afterwards.
     """
     if block_size < 1:
         raise InputError(f"block size {block_size!r} is not positive; give the server's, say 16")
+    if match_unit_blocks < 1:
+        raise InputError(f"match unit of {match_unit_blocks!r} blocks is not positive; 1 is the usual one")
     requests = list(requests)
     most_blocks = sum(-(-request.computed_tokens() // block_size) for request in requests)
     if capacity_blocks is None or capacity_blocks >= max(1, most_blocks):  # nothing is ever evicted
-        return _replay_unbounded(requests, block_size)
-    pool = BlockPool(capacity_blocks, policy())
-    unknown = count(-1, -1)  # hashes that nothing else has: real ones are not negative
-    rows = [_replay_one(request, pool, block_size, unknown) for request in requests]
+        return _replay_unbounded(requests, block_size, match_unit_blocks)
+    pool = BlockPool(capacity_blocks, policy(capacity_blocks))
+    replayer = _Replayer(pool, block_size, match_unit_blocks)
+    rows = [replayer.serve(request) for request in requests]
     pool.check_integrity()
     return rows
 
 
-def _replay_one(request: CacheRequest, pool: BlockPool, block_size: int, unknown: Iterator[int]) -> ReplayRow:
-    if -(-request.prompt_tokens // block_size) > pool.capacity_blocks:
-        return ReplayRow(request.prompt_tokens, 0, too_large=True)
-    tokens = min(request.computed_tokens(), pool.capacity_blocks * block_size)
-    full_blocks = tokens // block_size
-    hashes: list[BlockHash] = request.blocks[:full_blocks].tolist()
-    hits = [] if request.skip_reads else pool.lookup(hashes[: _most_hit_blocks(request, block_size)])
-    blocks, evicted = pool.allocate(hits, -(-tokens // block_size) - len(hits))
-    hashes.extend(map(BlockHash, islice(unknown, full_blocks - len(hashes))))
-    pool.cache_full_blocks(blocks, hashes, start=len(hits))
-    pool.free(blocks)
-    return ReplayRow(request.prompt_tokens, len(hits) * block_size, evicted)
+def is_too_large(request: CacheRequest, block_size: int, capacity_blocks: int) -> bool:
+    """Whether the prompt alone exceeds the capacity: such a request is never admitted."""
+    return -(-request.prompt_tokens // block_size) > capacity_blocks
+
+
+def asked_blocks(request: CacheRequest, block_size: int) -> BlockHashes:
+    """The hashes a request looks up: at least its last token is computed, so never the block of that."""
+    return request.blocks[: 0 if request.skip_reads else _most_hit_blocks(request, block_size)]
+
+
+class _Replayer:
+    """One pool, and the requests that go through it one by one."""
+
+    def __init__(self, pool: BlockPool, block_size: int, match_unit_blocks: int) -> None:
+        self._pool = pool
+        self._block_size = block_size
+        self._match_unit_blocks = match_unit_blocks
+        self._unknown = count(-1, -1)  # hashes that nothing else has: real ones are not negative
+
+    def serve(self, request: CacheRequest) -> ReplayRow:
+        """Admit, prefill, decode and free. The prompt is allocated at once, the answer block by block."""
+        pool, block_size = self._pool, self._block_size
+        if is_too_large(request, block_size, pool.capacity_blocks):
+            return ReplayRow(request.prompt_tokens, 0, too_large=True)
+        asked: list[BlockHash] = asked_blocks(request, block_size).tolist()
+        hits = pool.lookup(asked)
+        hits = hits[: len(hits) - len(hits) % self._match_unit_blocks]
+        tokens = min(request.computed_tokens(), pool.capacity_blocks * block_size)
+        hashes = self._hashes(request, tokens // block_size)
+        prompt_blocks = -(-request.prompt_tokens // block_size)
+        table, evicted = pool.admit(asked, hits, prompt_blocks - len(hits))
+        cached = request.prompt_tokens // block_size
+        pool.cache_full_blocks(table, hashes[:cached], start=len(hits))
+        for _ in range(prompt_blocks, -(-tokens // block_size)):
+            cached = self._cache_up_to(len(table), table, hashes, cached)
+            more, victims = pool.allocate(1)
+            table += more
+            evicted += victims
+        self._cache_up_to(len(hashes), table, hashes, cached)
+        pool.free(table)
+        return ReplayRow(request.prompt_tokens, len(hits) * block_size, evicted)
+
+    def _cache_up_to(self, full: int, table: list[BlockId], hashes: list[BlockHash], cached: int) -> int:
+        self._pool.cache_full_blocks(table, hashes[:full], start=cached)
+        return full
+
+    def _hashes(self, request: CacheRequest, full_blocks: int) -> list[BlockHash]:
+        """The known ones, and new ones for answer blocks of unknown content."""
+        hashes: list[BlockHash] = request.blocks[:full_blocks].tolist()
+        hashes.extend(map(BlockHash, islice(self._unknown, full_blocks - len(hashes))))
+        return hashes
 
 
 def _most_hit_blocks(request: CacheRequest, block_size: int) -> int:
     return max(0, request.prompt_tokens - 1) // block_size
 
 
-def _replay_unbounded(requests: list[CacheRequest], block_size: int) -> list[ReplayRow]:
+def _replay_unbounded(
+    requests: list[CacheRequest], block_size: int, match_unit_blocks: int
+) -> list[ReplayRow]:
     stored = [request.blocks[: request.computed_tokens() // block_size] for request in requests]
     shared = block_holders(stored).shared_blocks().tolist()
     rows: list[ReplayRow] = []
     for request, shared_blocks in zip(requests, shared, strict=True):
         hit_blocks = 0 if request.skip_reads else min(shared_blocks, _most_hit_blocks(request, block_size))
+        hit_blocks -= hit_blocks % match_unit_blocks
         rows.append(ReplayRow(request.prompt_tokens, hit_blocks * block_size))
     return rows

@@ -1,9 +1,12 @@
 """What a victim order is: the policy decides which already-free block is reused next.
 
-A block pool calls the policy on four occasions: a request let go of blocks, a look-up hit a block,
-room is needed, the cache was emptied. Blocks without a hash hold nothing worth keeping; the
-pool reuses them first and the policy never sees them. Standard library only: the same classes run
-in the reference pool and inside a serving process.
+A block pool tells the policy what happens to cached blocks, and asks it for victims. Blocks without
+a hash hold nothing worth keeping; the pool reuses them first and the policy never holds them.
+Standard library only: the same classes run in the reference pool and inside a serving process.
+
+One admission calls, in this order: ``on_admit``; ``on_hit`` for each block hit; ``on_allocate`` and then
+``pop_victim`` and ``on_evict`` for each victim; ``on_cache`` for each block that got its hash. While the
+request decodes, ``on_allocate`` to ``on_cache`` repeat for one block at a time; ``on_free`` ends it.
 
 To add one, copy ``lru.py``, register it in ``__init__.py``; the conformance suite does the rest.
 """
@@ -23,6 +26,7 @@ class CachedBlock(NamedTuple):
 
     id: BlockId
     hash: BlockHash
+    depth_blocks: int  # length of the prefix that ends with it; equal for equal hashes
 
 
 class VictimOrder(abc.ABC):
@@ -30,9 +34,30 @@ class VictimOrder(abc.ABC):
 
     A block enters by ``on_free`` and leaves by ``on_hit``, ``pop_victim`` or ``on_reset``. Holding
     every block exactly once is the policy's duty; which of them comes first is its choice.
+    ``capacity_blocks`` are the usable blocks of the pool, in use or free.
     """
 
     name: ClassVar[str]  # as given on the command line
+
+    def __init__(self, capacity_blocks: int) -> None:
+        self.capacity_blocks = capacity_blocks
+
+    def on_admit(self, asked: Sequence[BlockHash]) -> None:  # noqa: B027 - most policies only hear of hits
+        """A request is admitted; ``asked`` are the hashes it could hit, first block first.
+
+        Comes once per request, before its hits, and with an empty ``asked`` if it does not look up.
+        May mutate; O(len(asked)), or times a logarithm; never raises.
+        """
+
+    def on_allocate(self, new_blocks: int, blank_blocks: int) -> None:  # noqa: B027 - few policies prepare
+        """``new_blocks`` > 0 blocks are about to be handed out; ``blank_blocks`` without hash go first.
+
+        So ``max(0, new_blocks - blank_blocks)`` victims will be asked for, and the order may be changed
+        before the first of them. May mutate; bounded work; never raises.
+        """
+
+    def on_cache(self, block: CachedBlock) -> None:  # noqa: B027 - most policies start at the first free
+        """A block in use got its hash: its content may be hit from now on. May mutate; O(1); never raises."""
 
     @abc.abstractmethod
     def on_free(self, blocks: Sequence[CachedBlock]) -> None:

@@ -18,7 +18,8 @@ class Lru(VictimOrder):
 
     name = "lru"
 
-    def __init__(self) -> None:
+    def __init__(self, capacity_blocks: int) -> None:
+        super().__init__(capacity_blocks)
         self._queue: OrderedDict[BlockId, CachedBlock] = OrderedDict()
 
     def on_free(self, blocks: Sequence[CachedBlock]) -> None:

@@ -1,0 +1,37 @@
+"""A trace as flat arrays: blocks interned to dense ids, numbered in order of first appearance.
+
+What the kernel, the curves and the samplers read. Dense ids make every per-content table a flat
+array; ids of known blocks run from 0 to ``distinct_blocks - 1``.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+
+class DenseTrace(NamedTuple):
+    """Requests in replay order. Request ``i`` has the blocks ``ids[starts[i]:starts[i + 1]]``.
+
+    Those are its known full blocks from the first token on: the prompt's and, where the answer is recorded as
+    tokens, the answer's. Hashes are chained, so an id stands for a whole prefix: it is always at
+    the same place of a request and always behind the same id. Arrays are read-only; shapes: ``starts``
+    requests + 1, ``ids`` all blocks, the rest one entry a request.
+    """
+
+    block_size: int
+    distinct_blocks: int
+    starts: npt.NDArray[np.int64]
+    ids: npt.NDArray[np.int32]
+    prompt_tokens: npt.NDArray[np.int64]
+    output_tokens: npt.NDArray[np.int64]  # the answer, its last token included; 0 where not recorded
+    skip_reads: npt.NDArray[np.bool_]  # the engine stores its blocks but does not look them up
+    time_s: npt.NDArray[np.float64]  # NaN where not recorded
+    cached_tokens: npt.NDArray[np.int64]  # recorded hits; -1 where not recorded
+
+    @property
+    def requests(self) -> int:
+        """Number of requests."""
+        return len(self.prompt_tokens)
