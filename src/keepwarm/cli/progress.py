@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import rich.progress
 
-    from keepwarm.diagnose.options import Progress
+    from keepwarm._progress import Progress
 
 
 class _Bar:

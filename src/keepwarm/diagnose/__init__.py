@@ -15,7 +15,8 @@
 
 from __future__ import annotations
 
+from keepwarm._progress import Progress
 from keepwarm.diagnose.engine import diagnose
-from keepwarm.diagnose.options import Options, Progress
+from keepwarm.diagnose.options import Options
 
 __all__ = ["Options", "Progress", "diagnose"]

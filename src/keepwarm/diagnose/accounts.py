@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import msgspec
 
+from keepwarm._progress import Progress
 from keepwarm.diagnose.breaks import Break, find_break
 from keepwarm.diagnose.callsites import Site, find_sites
 from keepwarm.diagnose.fates import FateTeller
 from keepwarm.diagnose.findings import TokenFates
 from keepwarm.diagnose.measured import Measured, measure
-from keepwarm.diagnose.options import Progress
 from keepwarm.diagnose.sessions import Lineage, trace_lineage
 from keepwarm.diagnose.traffic import Traffic
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from keepwarm._progress import Increments, Progress, Silent
 from keepwarm.diagnose.accounts import Accounts, take_accounts
 from keepwarm.diagnose.callsites import Site
-from keepwarm.diagnose.encoders import choose_encoder, encoding_info
+from keepwarm.diagnose.encoders import encoding_info
 from keepwarm.diagnose.fates import add_fates
 from keepwarm.diagnose.findings import (
     CacheInfo,
@@ -18,16 +19,17 @@ from keepwarm.diagnose.findings import (
     InputInfo,
     RequestRow,
 )
-from keepwarm.diagnose.options import Options, Progress
+from keepwarm.diagnose.options import Options
 from keepwarm.diagnose.rules.expired import Expired
 from keepwarm.diagnose.rules.routing import Routing
 from keepwarm.diagnose.suspects import Proven, site_findings
 from keepwarm.diagnose.traffic import Traffic
+from keepwarm.trace.blocks import block_size_of
 from keepwarm.trace.catalog import Catalog
+from keepwarm.trace.encode import choose_encoder
 from keepwarm.trace.open import Trace, open_trace
-from keepwarm.trace.records import Request
 
-_DEFAULT_BLOCK_SIZE = 16
+_CACHE_BYTES = 128 << 20  # half of what an encoder keeps alone: a diagnosis holds the trace beside it
 _GAIN_IN_SIMULATED_HITS = frozenset({Routing.code, Expired.code})  # the simulation hits already
 
 
@@ -38,7 +40,7 @@ def diagnose(path: str, options: Options | None = None, progress: Progress | Non
         InputError: the trace, the template or the tokenizer cannot be used; says what and where.
     """
     options = options or Options()
-    heard = progress or _Silent()
+    heard = progress or Silent()
     trace = open_trace(path, options.format)
     accounts = take_accounts(_read(trace, options, heard), options.ttl_s, heard)
     heard.stage("diagnosing", len(accounts.sites))
@@ -51,24 +53,22 @@ def diagnose(path: str, options: Options | None = None, progress: Progress | Non
 
 def _read(trace: Trace, options: Options, progress: Progress) -> Traffic:
     progress.stage("reading", trace.size_bytes)
-    requests = trace.requests(_Increments(progress))
+    requests = trace.requests(Increments(progress))
     first = next(requests, None)
-    encoder = choose_encoder(trace, options, first)
-    block_size = _block_size(first, options)
+    encoder = choose_encoder(
+        trace.path,
+        first,
+        tokenizer=options.tokenizer,
+        chat_template=options.chat_template,
+        cache_bytes=_CACHE_BYTES,
+    )
+    block_size = block_size_of(first, options.block_size)
     traffic = Traffic(Catalog(), encoder, block_size=block_size, capacity_blocks=options.capacity_blocks)
     if first is not None:
         traffic.add(first)
     for request in requests:
         traffic.add(request)
     return traffic
-
-
-def _block_size(first: Request | None, options: Options) -> int:
-    """A hash-only trace brings its own; else the caller's, the recorded engine's, or the usual one."""
-    if first is not None and first.hashed is not None:
-        return first.hashed.block_size
-    recorded = first.block_size if first is not None else None
-    return options.block_size or recorded or _DEFAULT_BLOCK_SIZE
 
 
 def _assemble(trace: Trace, accounts: Accounts, proven: Sequence[Proven]) -> Diagnosis:
@@ -149,23 +149,3 @@ def _rows(accounts: Accounts, causes: dict[int, list[str]]) -> Iterator[RequestR
             break_there=found.there if found else "",
             causes=tuple(dict.fromkeys(causes.get(row.index, ()))),
         )
-
-
-class _Increments:
-    """Turns a position that only rises into steps."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._at = 0
-
-    def __call__(self, position: int) -> None:
-        self._progress.advance(position - self._at)
-        self._at = position
-
-
-class _Silent:
-    def stage(self, name: str, total: int | None) -> None:
-        """Nobody listens."""
-
-    def advance(self, n: int = 1) -> None:
-        """Nobody listens."""

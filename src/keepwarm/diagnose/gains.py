@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from keepwarm.diagnose.fixes import apply_fixes
 from keepwarm.diagnose.rules.base import Candidate
-from keepwarm.diagnose.traffic import Encoded, Traffic
+from keepwarm.diagnose.traffic import Traffic
 from keepwarm.diagnose.view import SiteView
+from keepwarm.trace.blocks import Encoded
 
 
 class Outcome(NamedTuple):

@@ -1,8 +1,6 @@
-"""What the caller of ``diagnose`` chooses, and how it hears about progress."""
+"""What the caller of ``diagnose`` chooses."""
 
 from __future__ import annotations
-
-from typing import Protocol
 
 import msgspec
 
@@ -16,13 +14,3 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     block_size: int | None = None  # None: the record's ``engine``, else 16
     capacity_blocks: int | None = None  # usable blocks; None: unbounded
     ttl_s: float | None = None  # a provider's time to live, if the user knows it
-
-
-class Progress(Protocol):
-    """Hears what a long diagnosis is doing. Neither method may raise."""
-
-    def stage(self, name: str, total: int | None) -> None:
-        """A new stage begins; ``total`` counts its steps, ``None`` when unknown."""
-
-    def advance(self, n: int = 1) -> None:
-        """``n`` more steps of the current stage are done."""

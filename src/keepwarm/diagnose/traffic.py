@@ -10,22 +10,15 @@ import numpy as np
 
 from keepwarm.cache.holders import SharedPrefix, longest_shared_prefix
 from keepwarm.cache.replay import CacheRequest, ReplayRow, replay
+from keepwarm.trace.blocks import Encoded, encoded_ids, encoded_request, skips_reads
 from keepwarm.trace.catalog import Catalog, Row
 from keepwarm.trace.encode import PromptEncoder
-from keepwarm.trace.hashes import BlockHashes, block_hashes, hashed_prompt_blocks
+from keepwarm.trace.hashes import BlockHashes
 from keepwarm.trace.prompt import Prompt, TokenIds
 from keepwarm.trace.records import Request
 from keepwarm.trace.slabs import HashSlabs
 
-ADAPTER_PARAMS = ("lora_name", "lora_request", "lora", "adapter", "adapter_id")
 _PROMPTS_KEPT = 64  # more than the few earlier requests that one is compared with
-
-
-class Encoded(msgspec.Struct, frozen=True):
-    """A prompt as block hashes and its length."""
-
-    blocks: BlockHashes
-    prompt_tokens: int
 
 
 class Traffic:
@@ -60,28 +53,11 @@ class Traffic:
 
     def encode(self, request: Request) -> Encoded:
         """Hashes of a request, recorded or changed. Does not mutate."""
-        if request.hashed is not None:
-            return Encoded(hashed_prompt_blocks(request.hashed), request.hashed.input_tokens)
-        return self.hash_ids(request, self.encoder.ids(request))
+        return encoded_request(request, self.encoder, self.block_size)
 
     def hash_ids(self, request: Request, ids: TokenIds) -> Encoded:
-        """Hashes of ``ids`` under the model, adapter and salt of ``request``.
-
-        Where prompt and answer are recorded as tokens, the answer's blocks follow: decoding
-        caches them too.
-        """
-        prompt_tokens = len(ids)
-        if request.prompt_token_ids is not None and request.answer_token_ids:
-            ids = np.concatenate([ids, np.asarray(request.answer_token_ids, dtype=np.int32)])
-        salt = request.params.get("cache_salt")
-        blocks = block_hashes(
-            ids,
-            self.block_size,
-            salt=None if salt is None else str(salt),
-            lora=adapter(request.params),
-            seed=request.model,
-        )
-        return Encoded(blocks, prompt_tokens)
+        """Hashes of ``ids`` as the prompt of ``request``. Does not mutate."""
+        return encoded_ids(request, ids, self.block_size)
 
     def past_ids(self, index: int) -> TokenIds:
         """The prompt of a row and, where it is recorded as tokens, its answer: what its blocks hold."""
@@ -130,21 +106,6 @@ class Traffic:
 
     def _prompt(self, index: int) -> Prompt:
         return self.encoder.prompt(self.catalog.request(self.catalog.rows[index]))
-
-
-def skips_reads(params: Mapping[str, object]) -> bool:
-    """Whether the engine recomputes the whole prompt: vLLM does so to return prompt log-probabilities."""
-    value = params.get("prompt_logprobs")
-    return value is not None and value is not False
-
-
-def adapter(params: Mapping[str, object]) -> str | None:
-    """The LoRA adapter a request names apart from its model."""
-    for key in ADAPTER_PARAMS:
-        value = params.get(key)
-        if value:
-            return str(value)
-    return None
 
 
 def common_prefix(a: TokenIds | BlockHashes, b: TokenIds | BlockHashes) -> int:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
+from keepwarm._errors import TemplateError
 from keepwarm.trace.prompt import Origin, Prompt, Rendered, Span, TokenIds
 from keepwarm.trace.records import EncodingInfo, Request
 from keepwarm.trace.render import Renderer, builtin_renderer, load_renderer
@@ -34,6 +36,41 @@ def open_encoder(
     else:
         renderer = load_renderer(tokenizer)
     return PromptEncoder(renderer, found, cache_bytes)
+
+
+def choose_encoder(
+    trace: Path,
+    first: Request | None,
+    *,
+    tokenizer: str | None,
+    chat_template: str | None,
+    cache_bytes: int = CACHE_BYTES,
+) -> PromptEncoder:
+    """The tokenizer asked for, with the template asked for, recorded in ``first``, or its own, in this order.
+
+    Raises:
+        InputError: one of them cannot be loaded.
+    """
+    return open_encoder(tokenizer, chosen_template(trace, first, chat_template), cache_bytes=cache_bytes)
+
+
+def chosen_template(trace: Path, first: Request | None, chat_template: str | None) -> Path | None:
+    """The template asked for, else the one that ``first`` names, beside the trace. Raises TemplateError."""
+    if chat_template is not None:
+        if not Path(chat_template).exists():
+            raise TemplateError(
+                f"no chat template at {chat_template!r}; pass a .jinja file or a tokenizer folder"
+            )
+        return Path(chat_template)
+    if first is None or first.chat_template is None:
+        return None
+    beside = trace.parent / Path(first.chat_template).name
+    if not beside.is_file():
+        raise TemplateError(
+            f"{str(trace)!r} line {first.line} asks for the chat template {first.chat_template!r}, "
+            "which is not beside the trace; put it there or pass one with --chat-template"
+        )
+    return beside
 
 
 class PromptEncoder:
@@ -95,3 +132,26 @@ class PromptEncoder:
             return np.array(request.prompt_token_ids, dtype=np.int32)
         text = request.prompt_text
         return self._parts.ids(self._renderer.text(request) if text is None else text)
+
+
+def hashes_info() -> EncodingInfo:
+    """What to tell about a trace of block ids."""
+    note = "the trace brings its own blocks: nothing was rendered or tokenised here"
+    return EncodingInfo(tokenizer="none", chat_template="none", exact=True, note=note)
+
+
+def recorded_ids_info(info: EncodingInfo) -> EncodingInfo:
+    """What to tell where every request records its token ids; ``info`` is the encoder's."""
+    note = "token ids as the trace records them; the template only tells which text they stand for"
+    return EncodingInfo(tokenizer="recorded ids", chat_template=info.chat_template, exact=True, note=note)
+
+
+def without_tools(info: EncodingInfo) -> EncodingInfo:
+    """``info`` of an encoder whose template leaves out the tools of some request."""
+    dropped = "this chat template prints no tools though requests bring some, so they count for nothing"
+    return msgspec.structs.replace(info, note=f"{info.note}; {dropped}")
+
+
+def drops_tools(rendered: Rendered) -> bool:
+    """Whether the prompt of a request that brings tools shows none of them."""
+    return not any((span.path or "").startswith("tools") for span in rendered.spans)

@@ -27,9 +27,9 @@ class Trace:
     """A file of recorded requests, read again from the start by each call of ``requests()``.
 
     ``path`` and ``format`` as used; ``size_bytes`` of the file as it lies on disk (compressed, if
-    it is). The three flags are the format's: whether prompt texts are known, whether the prompt
-    is complete (system text and tools included), whether sessions are named. ``skipped`` is
-    complete once ``requests()`` has been exhausted.
+    it is). The four flags are the format's: whether prompt texts are known, whether the prompt
+    is complete (system text and tools included), whether sessions are named, whether all times are of one
+    clock (else they count from the start of each session). ``skipped`` is complete once ``requests()`` has been exhausted.
     """
 
     def __init__(self, path: Path, reader: type[Reader], size_bytes: int, *, chosen: bool) -> None:
@@ -39,6 +39,7 @@ class Trace:
         self.prompt_texts_known = reader.prompt_texts_known
         self.prompt_complete = reader.prompt_complete
         self.sessions_known = reader.sessions_known
+        self.one_clock = reader.one_clock
         self.skipped: tuple[Skipped, ...] = ()
         self._reader = reader
         self._chosen = chosen

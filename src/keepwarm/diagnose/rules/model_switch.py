@@ -11,7 +11,7 @@ from keepwarm.diagnose.findings import Evidence, Owner
 from keepwarm.diagnose.fixes import DropParam, SetModel
 from keepwarm.diagnose.rules import _order
 from keepwarm.diagnose.rules.base import Candidate, Rule
-from keepwarm.diagnose.traffic import ADAPTER_PARAMS
+from keepwarm.trace.blocks import ADAPTER_PARAMS
 
 if TYPE_CHECKING:
     from keepwarm.diagnose.view import SiteView

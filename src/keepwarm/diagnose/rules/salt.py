@@ -10,8 +10,8 @@ from keepwarm.diagnose.fixes import DropParam, SetModel
 from keepwarm.diagnose.rules import _order
 from keepwarm.diagnose.rules.base import Candidate, Rule
 from keepwarm.diagnose.rules.model_switch import is_adapter_of, models_by_session, switched_adapters
-from keepwarm.diagnose.traffic import ADAPTER_PARAMS
 from keepwarm.diagnose.values import SlotType
+from keepwarm.trace.blocks import ADAPTER_PARAMS
 
 if TYPE_CHECKING:
     from keepwarm.diagnose.view import SiteView

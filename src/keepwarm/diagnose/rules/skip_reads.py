@@ -9,7 +9,7 @@ from keepwarm.diagnose.findings import Evidence, Owner
 from keepwarm.diagnose.fixes import DropParam
 from keepwarm.diagnose.rules import _order
 from keepwarm.diagnose.rules.base import Candidate, Rule
-from keepwarm.diagnose.traffic import skips_reads
+from keepwarm.trace.blocks import skips_reads
 
 if TYPE_CHECKING:
     from keepwarm.diagnose.view import SiteView

@@ -27,6 +27,7 @@ class AgentSessionsReader(Reader):
     name = "agent-sessions"
     prompt_texts_known = False
     prompt_complete = False
+    one_clock = False
 
     @staticmethod
     def score(record: JsonObject) -> float:

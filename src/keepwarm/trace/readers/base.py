@@ -34,6 +34,7 @@ class Reader(ABC):
     prompt_texts_known: ClassVar[bool] = True  # false: the file holds block ids instead
     prompt_complete: ClassVar[bool] = True  # false: system text or tools are not in the file
     sessions_known: ClassVar[bool] = True  # false: the format has no field that names one
+    one_clock: ClassVar[bool] = True  # false: times count from the start of each session
     is_text: ClassVar[bool] = False  # lines of a log instead of JSON
 
     @staticmethod

@@ -1,0 +1,80 @@
+"""A request as the prefix cache sees it: the hashes of its blocks, and what keeps it apart from others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+import numpy as np
+
+from keepwarm.trace.encode import PromptEncoder
+from keepwarm.trace.hashes import BlockHashes, block_hashes, hashed_prompt_blocks
+from keepwarm.trace.prompt import TokenIds
+from keepwarm.trace.records import Request
+
+ADAPTER_PARAMS = ("lora_name", "lora_request", "lora", "adapter", "adapter_id")
+DEFAULT_BLOCK_SIZE = 16
+
+
+class Encoded(msgspec.Struct, frozen=True):
+    """A prompt as block hashes and its length."""
+
+    blocks: BlockHashes
+    prompt_tokens: int
+
+
+def encoded_request(request: Request, encoder: PromptEncoder, block_size: int) -> Encoded:
+    """Hashes of a request: of its recorded ids, else of its tokens. Raises what ``encoder`` does."""
+    if request.hashed is not None:
+        return Encoded(hashed_prompt_blocks(request.hashed), request.hashed.input_tokens)
+    return encoded_ids(request, encoder.ids(request), block_size)
+
+
+def encoded_ids(request: Request, ids: TokenIds, block_size: int) -> Encoded:
+    """Hashes of ``ids`` under the model, adapter and salt of ``request``.
+
+    Where prompt and answer are recorded as tokens, the answer's blocks follow: decoding
+    caches them too.
+    """
+    prompt_tokens = len(ids)
+    if request.prompt_token_ids is not None and request.answer_token_ids:
+        ids = np.concatenate([ids, np.asarray(request.answer_token_ids, dtype=np.int32)])
+    salt = request.params.get("cache_salt")
+    blocks = block_hashes(
+        ids,
+        block_size,
+        salt=None if salt is None else str(salt),
+        lora=adapter(request.params),
+        seed=request.model,
+    )
+    return Encoded(blocks, prompt_tokens)
+
+
+def output_tokens(request: Request) -> int:
+    """Tokens the model wrote, 0 where not recorded."""
+    if request.answer_token_ids is not None:
+        return len(request.answer_token_ids)
+    return request.usage.output_tokens or 0
+
+
+def skips_reads(params: Mapping[str, object]) -> bool:
+    """Whether the engine recomputes the whole prompt: vLLM does so to return prompt log-probabilities."""
+    value = params.get("prompt_logprobs")
+    return value is not None and value is not False
+
+
+def adapter(params: Mapping[str, object]) -> str | None:
+    """The LoRA adapter a request names apart from its model."""
+    for key in ADAPTER_PARAMS:
+        value = params.get(key)
+        if value:
+            return str(value)
+    return None
+
+
+def block_size_of(first: Request | None, wanted: int | None) -> int:
+    """A hash-only trace brings its own; else the one ``wanted``, the recorded engine's, or the usual one."""
+    if first is not None and first.hashed is not None:
+        return first.hashed.block_size
+    recorded = first.block_size if first is not None else None
+    return wanted or recorded or DEFAULT_BLOCK_SIZE
