@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from keepwarm.policies.base import VictimOrder
+from keepwarm.policies.computecache import ComputeCache
+from keepwarm.policies.computecache_window import ComputeCacheWindow
+from keepwarm.policies.lfu import Lfu
 from keepwarm.policies.lru import Lru
+from keepwarm.policies.s3fifo import S3Fifo
+from keepwarm.policies.sieve import Sieve
+from keepwarm.policies.slru import Slru
 
-POLICIES: dict[str, type[VictimOrder]] = {policy.name: policy for policy in (Lru,)}
+POLICIES: dict[str, type[VictimOrder]] = {
+    policy.name: policy for policy in (Lru, ComputeCacheWindow, ComputeCache, Slru, S3Fifo, Sieve, Lfu)
+}
 """Every policy by its name, as given on the command line."""

@@ -1,0 +1,149 @@
+"""ComputeCache: a boundary in the LRU list of free blocks keeps what was hit apart from what never was.
+
+Source: segmented LRU (Karedla, Love, Wherry, IEEE Computer 27(3), 1994), fitted to vLLM's free queue.
+
+    [ no hash | probation: never hit since cached; LRU | protected: hit at least once; LRU ]
+      victims are taken from this end                  ^ boundary
+
+A freed block that was never hit joins just before the boundary, one that was hit joins at the tail. Victims
+are taken from the head as ever, so choosing one costs nothing. Before an allocation blocks are demoted:
+
+- *stale*: the boundary moves past the first protected block while that was not hit during the last
+  ``stale_turnovers`` × capacity allocated blocks, so that nothing once hot stays for ever;
+- *share*: while more than ``protected_share`` of the capacity is protected, the block of lowest keep value
+  (``keep_value.py``) among the first ``scan_limit`` protected ones goes to just before the boundary.
+
+Beside vLLM's own free queue: behind its blank blocks that queue is the two parts here, one after the other. A
+freed block is inserted before ``first_protected``, or appended; the only other move is ``demote``, of one
+protected block to just before the boundary (for the first one the list stays as it is). Without the
+boundary what remains is a valid stock list: that is the rollback.
+
+Cost: O(1) per block; for an allocation that finds too many protected, O(scan_limit) once and
+O(log scan_limit) per block demoted. A block is demoted at most once for each time it was freed.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from heapq import heapify, heappop, heappush
+from itertools import chain, islice
+
+from keepwarm.policies._held import check_not_held
+from keepwarm.policies.base import BlockId, CachedBlock, VictimOrder
+from keepwarm.policies.keep_value import SCAN_LIMIT, BlockUses
+
+PROTECTED_SHARE = 0.5
+STALE_TURNOVERS = 4.0
+
+
+class ComputeCache(VictimOrder):
+    """Probation and protected part, the victims' end first.
+
+    ``protected_share`` is from 0 to 1; ``stale_turnovers`` counts capacities allocated, ``inf`` is never.
+    With ``hits_decay`` hits count half after each capacity of hits elsewhere. The defaults are those of
+    docs/design/computecache.md. Raises ``ValueError`` for a ``scan_limit`` below 1.
+    """
+
+    name = "computecache"
+
+    def __init__(
+        self,
+        capacity_blocks: int,
+        *,
+        protected_share: float = PROTECTED_SHARE,
+        stale_turnovers: float = STALE_TURNOVERS,
+        scan_limit: int = SCAN_LIMIT,
+        hits_decay: bool = False,
+    ) -> None:
+        super().__init__(capacity_blocks)
+        if scan_limit < 1:
+            raise ValueError(f"scan_limit {scan_limit!r}: look at 1 block at least")
+        self._most_protected = int(protected_share * capacity_blocks)
+        self._stale_blocks = stale_turnovers * capacity_blocks
+        self._scan_limit = scan_limit
+        self._uses = BlockUses(half_life_ticks=capacity_blocks if hits_decay else None)
+        self._allocated_blocks = 0
+        self._allocated_at_hit: dict[BlockId, int] = {}
+        self._probation: OrderedDict[BlockId, CachedBlock] = OrderedDict()
+        self._protected: OrderedDict[BlockId, CachedBlock] = OrderedDict()
+
+    @property
+    def first_protected(self) -> CachedBlock | None:
+        """The block behind the boundary. O(1)."""
+        return next(iter(self._protected.values()), None)
+
+    def demote(self, block: CachedBlock) -> None:
+        """Place a protected block just before the boundary. Mutates; O(1)."""
+        self._probation[block.id] = self._protected.pop(block.id)
+
+    def on_cache(self, block: CachedBlock) -> None:
+        """Its age counts from here."""
+        self._uses.cached(block.id)
+
+    def on_free(self, blocks: Sequence[CachedBlock]) -> None:
+        """Into the part that its hits say, at the end of it."""
+        check_not_held(blocks, self._probation)
+        check_not_held(blocks, self._protected)
+        was_hit = self._uses.was_hit
+        for block in blocks:
+            part = self._protected if was_hit(block.id) else self._probation
+            part[block.id] = block
+
+    def on_hit(self, block: CachedBlock, *, was_free: bool) -> None:
+        """Count it; take a free block out of its part."""
+        if was_free and self._probation.pop(block.id, None) is None:
+            del self._protected[block.id]
+        self._uses.hit(block.id)
+        self._allocated_at_hit[block.id] = self._allocated_blocks
+
+    def on_allocate(self, new_blocks: int, blank_blocks: int) -> None:  # noqa: ARG002 - blank ones turn over too
+        """Move the boundary: first for stale blocks, then for the share."""
+        self._allocated_blocks += new_blocks
+        while (first := self.first_protected) is not None and self._is_stale(first):
+            self.demote(first)
+        excess = len(self._protected) - self._most_protected
+        if excess > 0:
+            self._demote_lowest(excess)
+
+    def pop_victim(self) -> CachedBlock:
+        """Take the head: of probation, else of the protected part."""
+        part = self._probation or self._protected
+        return part.popitem(last=False)[1]
+
+    def on_evict(self, block: CachedBlock) -> None:
+        """Forget its hits."""
+        self._uses.forget(block.id)
+        self._allocated_at_hit.pop(block.id, None)
+
+    def on_reset(self) -> list[BlockId]:
+        """Empty both parts, head first; all counts start anew."""
+        blocks = list(self)
+        self._probation.clear()
+        self._protected.clear()
+        self._uses.clear()
+        self._allocated_at_hit.clear()
+        self._allocated_blocks = 0
+        return blocks
+
+    def _is_stale(self, block: CachedBlock) -> bool:
+        return self._allocated_blocks - self._allocated_at_hit[block.id] >= self._stale_blocks
+
+    def _demote_lowest(self, count: int) -> None:
+        """Demote the lowest of the first ``scan_limit``, ``count`` times over; a heap holds that window."""
+        blocks = list(islice(self._protected.values(), self._scan_limit + count - 1))
+        ranked = [(self._uses.keep_value(block), at) for at, block in enumerate(blocks)]
+        window = ranked[: self._scan_limit]
+        behind_window = iter(ranked[self._scan_limit :])
+        heapify(window)
+        for _ in range(count):
+            _, at = heappop(window)
+            self.demote(blocks[at])
+            for next_in in islice(behind_window, 1):
+                heappush(window, next_in)
+
+    def __iter__(self) -> Iterator[BlockId]:
+        return chain(self._probation, self._protected)
+
+    def __len__(self) -> int:
+        return len(self._probation) + len(self._protected)

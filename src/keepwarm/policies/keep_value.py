@@ -1,0 +1,74 @@
+"""How much a cached block is worth keeping: its hits, its depth and how long ago it was last hit.
+
+keep value = hits · 64 + min(depth, 4096) − min(age, 4096), less 4096 for a block that was never hit. Depth is
+in blocks. Age is counted on a clock that ticks once per hit of any block, since the block's own last hit
+or, before its first, since it was cached. Hits saturate at 255.
+"""
+
+from __future__ import annotations
+
+from keepwarm.policies.base import BlockId, CachedBlock
+
+REUSE_WEIGHT = 64
+QUICK_DEMOTE_PENALTY = 4096  # for blocks that were never hit
+MOST_DEPTH_BLOCKS = 4096
+MOST_AGE_TICKS = 4096
+MOST_HITS = 255
+
+SCAN_LIMIT = 64
+"""Blocks whose keep values are compared at a time, unless the caller says otherwise."""
+
+
+class BlockUses:
+    """Hits and age of each cached block, from ``cached`` to ``forget``. O(1) each, nothing raises.
+
+    With ``half_life_ticks`` the hits of a block halve each time that many ticks pass without one.
+    """
+
+    def __init__(self, half_life_ticks: int | None = None) -> None:
+        self._half_life_ticks = half_life_ticks
+        self._clock = 0
+        self._hits: dict[BlockId, int] = {}  # blocks hit at least once
+        self._used_at: dict[BlockId, int] = {}
+
+    def cached(self, block: BlockId) -> None:
+        """The block got its hash: its age counts from here."""
+        self._used_at[block] = self._clock
+
+    def hit(self, block: BlockId) -> None:
+        """The block is hit: the clock ticks, and its age is 0 now."""
+        hits = self._hits_left(block)
+        self._clock += 1
+        self._used_at[block] = self._clock
+        self._hits[block] = min(hits + 1, MOST_HITS)
+
+    def was_hit(self, block: BlockId) -> bool:
+        """Whether the block was hit at least once since it was cached."""
+        return block in self._hits
+
+    def keep_value(self, block: CachedBlock) -> int:
+        """Higher is better kept. Does not mutate."""
+        hits = self._hits_left(block.id)
+        value = hits * REUSE_WEIGHT + min(block.depth_blocks, MOST_DEPTH_BLOCKS)
+        value -= min(self._age(block.id), MOST_AGE_TICKS)
+        return value if hits else value - QUICK_DEMOTE_PENALTY
+
+    def forget(self, block: BlockId) -> None:
+        """The content of the block is lost."""
+        self._hits.pop(block, None)
+        self._used_at.pop(block, None)
+
+    def clear(self) -> None:
+        """Forget all blocks; the clock starts anew."""
+        self._clock = 0
+        self._hits.clear()
+        self._used_at.clear()
+
+    def _age(self, block: BlockId) -> int:
+        return self._clock - self._used_at.get(block, self._clock)
+
+    def _hits_left(self, block: BlockId) -> int:
+        hits = self._hits.get(block, 0)
+        if self._half_life_ticks is None:
+            return hits
+        return hits >> (self._age(block) // self._half_life_ticks)
