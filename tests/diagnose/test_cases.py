@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from keepwarm._json import to_json
 from keepwarm.diagnose import diagnose
 from keepwarm.diagnose.findings import TokenFates
-from keepwarm.diagnose.report.as_json import diagnosis_document, to_json
+from keepwarm.diagnose.report.as_json import diagnosis_document
 from keepwarm.diagnose.rules import CAUSES
 from tests.diagnose.judging import Case, confusion_table, options_of
 
@@ -159,7 +160,8 @@ def test_a_second_run_gives_the_same_bytes(cases: list[Case], name: str) -> None
 _ALL_AS_JSON = """
 import sys
 from keepwarm.diagnose import diagnose
-from keepwarm.diagnose.report.as_json import diagnosis_document, to_json
+from keepwarm._json import to_json
+from keepwarm.diagnose.report.as_json import diagnosis_document
 for path in sys.argv[1:]:
     diagnosis = diagnose(path)
     sys.stdout.buffer.write(to_json(diagnosis_document(diagnosis, revealed=True)))

@@ -11,9 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from keepwarm._errors import InputError
+from keepwarm._json import to_json
 from keepwarm.diagnose.findings import Diagnosis
 from keepwarm.diagnose.report import files
-from keepwarm.diagnose.report.as_json import diagnosis_document, request_document, to_json
+from keepwarm.diagnose.report.as_json import diagnosis_document, request_document
 from keepwarm.diagnose.report.files import check_directory, write_report
 from keepwarm.diagnose.report.parquet import to_parquet
 from keepwarm.diagnose.report.wording import FATES

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keepwarm._json import to_json
 from keepwarm.diagnose import diagnose
 from keepwarm.diagnose.findings import CallSite, Diagnosis, Evidence, Finding, Owner, RequestRow, TokenFates
-from keepwarm.diagnose.report.as_json import diagnosis_document, to_json
+from keepwarm.diagnose.report.as_json import diagnosis_document
 from keepwarm.diagnose.report.html import to_html
 from keepwarm.diagnose.report.mask import mask, masked
 from keepwarm.diagnose.report.parquet import to_parquet

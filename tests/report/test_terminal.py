@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keepwarm._errors import InputError
+from keepwarm._text import columns
 from keepwarm.diagnose.findings import CallSite, Diagnosis, TokenFates
 from keepwarm.diagnose.report.request import find_request, findings_of, render_request
 from keepwarm.diagnose.report.terminal import render_report
-from keepwarm.diagnose.report.text import columns
 from keepwarm.diagnose.report.wording import cells
 from keepwarm.trace.records import Skipped
 from tests.report.sample import REQUEST_GOLDEN, TERMINAL_GOLDEN

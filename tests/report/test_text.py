@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keepwarm.diagnose.report.text import clip, columns, counted, percent, share, shorten, visible
+from keepwarm._text import clip, columns, counted, percent, share, shorten, visible
 
 ANY_TEXT = st.text(st.characters(), max_size=80)
 

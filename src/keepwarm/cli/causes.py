@@ -16,7 +16,7 @@ Code = Annotated[
 
 def command(code: Code = None, json: shared.Json = False) -> None:
     """List the causes of a broken prefix, or document one."""
-    from keepwarm.diagnose.report.as_json import to_json
+    from keepwarm._json import to_json
     from keepwarm.diagnose.report.causes import (
         causes_document,
         known_causes,

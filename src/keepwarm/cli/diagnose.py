@@ -66,7 +66,8 @@ def command(
     )
     diagnosis, written = _diagnose(trace, options, out=out, reveal=reveal)
     if json:
-        from keepwarm.diagnose.report.as_json import diagnosis_document, to_json
+        from keepwarm._json import to_json
+        from keepwarm.diagnose.report.as_json import diagnosis_document
 
         write_bytes(to_json(diagnosis_document(diagnosis, revealed=reveal)))
     else:
@@ -103,7 +104,7 @@ def _next_steps(
     diagnosis: Diagnosis, trace: str, options: Options, *, written: Written | None, reveal: bool
 ) -> list[tuple[str, str]]:
     """Commands worth typing next, ready to copy."""
-    from keepwarm.diagnose.report.text import visible
+    from keepwarm._text import visible
     from keepwarm.diagnose.report.wording import by_recovery
 
     call = f"{shlex.quote(trace)}{shared.words(options)}"

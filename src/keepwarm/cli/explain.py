@@ -38,7 +38,8 @@ def command(
 
     Shows its tokens by fate, its baseline, where it breaks and why.
     """
-    from keepwarm.diagnose.report.as_json import request_document, to_json
+    from keepwarm._json import to_json
+    from keepwarm.diagnose.report.as_json import request_document
     from keepwarm.diagnose.report.request import findings_of, render_request
 
     options = shared.trace_options(

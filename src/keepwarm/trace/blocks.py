@@ -10,7 +10,7 @@ import numpy as np
 from keepwarm.trace.encode import PromptEncoder
 from keepwarm.trace.hashes import BlockHashes, block_hashes, hashed_prompt_blocks
 from keepwarm.trace.prompt import TokenIds
-from keepwarm.trace.records import Request
+from keepwarm.trace.records import HashedPrompt, Request
 
 ADAPTER_PARAMS = ("lora_name", "lora_request", "lora", "adapter", "adapter_id")
 DEFAULT_BLOCK_SIZE = 16
@@ -24,10 +24,15 @@ class Encoded(msgspec.Struct, frozen=True):
 
 
 def encoded_request(request: Request, encoder: PromptEncoder, block_size: int) -> Encoded:
-    """Hashes of a request: of its recorded ids, else of its tokens. Raises what ``encoder`` does."""
+    """Hashes of a request: of its recorded block ids, else of its tokens. Raises what ``encoder`` does."""
     if request.hashed is not None:
-        return Encoded(hashed_prompt_blocks(request.hashed), request.hashed.input_tokens)
+        return encoded_hashes(request.hashed)
     return encoded_ids(request, encoder.ids(request), block_size)
+
+
+def encoded_hashes(prompt: HashedPrompt) -> Encoded:
+    """Hashes of a prompt that was recorded as block ids."""
+    return Encoded(hashed_prompt_blocks(prompt), prompt.input_tokens)
 
 
 def encoded_ids(request: Request, ids: TokenIds, block_size: int) -> Encoded:

@@ -28,8 +28,9 @@ class Trace:
 
     ``path`` and ``format`` as used; ``size_bytes`` of the file as it lies on disk (compressed, if
     it is). The four flags are the format's: whether prompt texts are known, whether the prompt
-    is complete (system text and tools included), whether sessions are named, whether all times are of one
-    clock (else they count from the start of each session). ``skipped`` is complete once ``requests()`` has been exhausted.
+    is complete (system text and tools included), whether sessions are named, whether all times are
+    of one clock (else they count from the start of each session). ``skipped`` is complete once
+    ``requests()`` has been exhausted.
     """
 
     def __init__(self, path: Path, reader: type[Reader], size_bytes: int, *, chosen: bool) -> None:

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import math
-import re
 from typing import Any
 
 import msgspec
 
+from keepwarm._json import plain
 from keepwarm.diagnose.findings import Diagnosis, Finding, RequestRow
-
-_DIGITS = 6
-# Valid inside JSON strings, but not fit for a terminal: written as escapes, which mean the same.
-_UNFIT = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 
 
 def diagnosis_document(diagnosis: Diagnosis, *, revealed: bool) -> dict[str, Any]:
     """``diagnosis`` without its rows, in the contract's key order; ``revealed`` says values are shown."""
-    document: dict[str, Any] = _plain(msgspec.structs.replace(diagnosis, rows=()))
+    document: dict[str, Any] = plain(msgspec.structs.replace(diagnosis, rows=()))
     del document["rows"]
     return document | {"values_revealed": revealed}
 
@@ -30,32 +24,9 @@ def request_document(
     return {
         "schema": "keepwarm.explanation/1",
         "input": {"path": diagnosis.input.path, "sha256": diagnosis.input.sha256},
-        "cache": _plain(diagnosis.cache),
-        "encoding": _plain(diagnosis.encoding),
-        "request": _plain(row),
-        "findings": [_plain(finding) for finding in findings],
+        "cache": plain(diagnosis.cache),
+        "encoding": plain(diagnosis.encoding),
+        "request": plain(row),
+        "findings": [plain(finding) for finding in findings],
         "values_revealed": revealed,
     }
-
-
-def to_json(document: dict[str, Any]) -> bytes:
-    """UTF-8, indented by two, ending with a line end; the same bytes for the same document."""
-    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
-    escaped = _UNFIT.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-    # A lone surrogate becomes \ud800, which is its JSON escape.
-    return escaped.encode("utf-8", "backslashreplace")
-
-
-def _plain(value: Any) -> Any:
-    return _rounded(msgspec.to_builtins(value))
-
-
-def _rounded(value: Any) -> Any:
-    """Floats to six digits, so that the last bit of a sum does not change a document."""
-    if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_rounded(item) for item in value]
-    if isinstance(value, float):
-        return round(value, _DIGITS) if math.isfinite(value) else None
-    return value

@@ -58,7 +58,7 @@ def render_causes(causes: list[Cause], *, width: int, colour: bool) -> str:
     """A table: code, owner, what breaks the prefix."""
     from rich.table import Table
 
-    from keepwarm.diagnose.report.terminal import to_text
+    from keepwarm._console import to_text
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
     table.add_column("cause", no_wrap=True, style="bold")
@@ -75,7 +75,7 @@ def render_cause(cause: Cause, *, width: int, colour: bool) -> str:
     from rich.markdown import Markdown
     from rich.text import Text
 
-    from keepwarm.diagnose.report.terminal import facts, heading, to_text
+    from keepwarm._console import facts, heading, to_text
 
     remedy = (
         "a change in the application's source" if cause.fixable else "a setting, not the application's source"

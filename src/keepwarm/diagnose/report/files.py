@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from keepwarm._errors import InputError
+from keepwarm._json import to_json
 from keepwarm.diagnose.findings import Diagnosis
-from keepwarm.diagnose.report.as_json import diagnosis_document, to_json
+from keepwarm.diagnose.report.as_json import diagnosis_document
 from keepwarm.diagnose.report.html import to_html
 from keepwarm.diagnose.report.parquet import to_parquet
 

@@ -14,9 +14,9 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from keepwarm import __version__
+from keepwarm._text import count, counted, percent, share, visible
 from keepwarm.diagnose.findings import Diagnosis
 from keepwarm.diagnose.report import strips, wording
-from keepwarm.diagnose.report.text import count, counted, percent, share, visible
 
 if TYPE_CHECKING:
     import jinja2

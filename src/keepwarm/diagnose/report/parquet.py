@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from keepwarm._text import encodable
 from keepwarm.diagnose.findings import RequestRow
 from keepwarm.diagnose.report import wording
-from keepwarm.diagnose.report.text import encodable
 
 SCHEMA = "keepwarm.requests/1"
 

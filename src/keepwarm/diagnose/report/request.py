@@ -6,11 +6,12 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from keepwarm._console import facts, heading, to_text
 from keepwarm._errors import InputError
+from keepwarm._text import clip, count, counted, shorten, visible
 from keepwarm.diagnose.findings import Diagnosis, Finding, RequestRow
 from keepwarm.diagnose.report import wording
-from keepwarm.diagnose.report.terminal import facts, fates_bar, heading, to_text, where
-from keepwarm.diagnose.report.text import clip, count, counted, shorten, visible
+from keepwarm.diagnose.report.terminal import fates_bar, where
 
 _CONTEXT_CHARS = 240
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from keepwarm._text import clip, count, counted, share
 from keepwarm.diagnose.findings import Diagnosis, RequestRow, TokenFates
 from keepwarm.diagnose.report import wording
-from keepwarm.diagnose.report.text import clip, count, counted, share
 
 _MOST_COLUMNS = 160
 _MOST_STRIPS = 12

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterable
-
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
-from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from keepwarm._console import facts, heading, to_text
+from keepwarm._text import clip, columns, count, counted, percent, share, shorten, visible
 from keepwarm.diagnose.findings import Diagnosis, Finding, TokenFates
 from keepwarm.diagnose.report import wording
-from keepwarm.diagnose.report.text import clip, columns, count, counted, percent, share, shorten, visible
 
 _MOST_SKIPPED = 3
 _MOST_SITES = 15
@@ -36,40 +33,6 @@ def render_report(
     if next_steps:
         parts += [heading("Next"), _steps(next_steps, width)]
     return to_text(Group(*parts), width=width, colour=colour)
-
-
-def to_text(renderable: RenderableType, *, width: int, colour: bool) -> str:
-    """Render at ``width``; lines carry no trailing spaces, and only what must not be wrapped is longer."""
-    console = Console(
-        file=io.StringIO(),
-        width=width,
-        force_terminal=colour,
-        color_system="standard" if colour else None,
-        no_color=not colour,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        legacy_windows=False,
-        _environ={},
-    )
-    with console.capture() as captured:
-        console.print(renderable, crop=False)
-    return "".join(line.rstrip() + "\n" for line in captured.get().splitlines())
-
-
-def heading(title: str) -> RenderableType:
-    """A section's title on a rule."""
-    return Rule(Text(title, style="bold"), align="left", style="dim")
-
-
-def facts(rows: Iterable[tuple[str, str | Text]]) -> Table:
-    """Names on the left, what they are on the right, wrapped."""
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(no_wrap=True, style="dim")
-    grid.add_column(overflow="fold")
-    for name, value in rows:
-        grid.add_row(name, value)
-    return grid
 
 
 def fates_bar(tokens: TokenFates, width: int, *, whole: str = "tokens of all prompts") -> RenderableType:

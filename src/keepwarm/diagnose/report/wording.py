@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from keepwarm._text import count, counted, percent, visible
 from keepwarm.diagnose.findings import CallSite, Diagnosis, Finding, Owner, TokenFates
-from keepwarm.diagnose.report.text import count, counted, percent, visible
 
 _ALIKE_PERCENT = 55  # two or three slips of the pen in a short name
 

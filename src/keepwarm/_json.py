@@ -1,0 +1,38 @@
+"""Documents as JSON: stable keys, stable bytes, fit for a terminal."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any
+
+import msgspec
+
+_DIGITS = 6
+# Valid inside JSON strings, but not fit for a terminal: written as escapes, which mean the same.
+_UNFIT = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+
+
+def to_json(document: dict[str, Any]) -> bytes:
+    """UTF-8, indented by two, ending with a line end; the same bytes for the same document."""
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
+    escaped = _UNFIT.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    # A lone surrogate becomes \ud800, which is its JSON escape.
+    return escaped.encode("utf-8", "backslashreplace")
+
+
+def plain(value: Any) -> Any:
+    """Records as dictionaries and lists, floats rounded to six digits, what is not finite as null."""
+    return _rounded(msgspec.to_builtins(value))
+
+
+def _rounded(value: Any) -> Any:
+    """Floats to six digits, so that the last bit of a sum does not change a document."""
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_rounded(item) for item in value]
+    if isinstance(value, float):
+        return round(value, _DIGITS) if math.isfinite(value) else None
+    return value
