@@ -5,54 +5,21 @@ from __future__ import annotations
 import ast
 import random
 import sys
+from collections import deque
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keepwarm.policies import POLICIES
-from keepwarm.policies.base import BlockHash, BlockId, CachedBlock, VictimOrder
+from keepwarm.policies.base import CachedBlock, VictimOrder
+from tests.policies.streams import CAPACITY_BLOCKS, Served, Server, block, drive
 
 pytestmark = pytest.mark.parametrize("policy_class", POLICIES.values(), ids=POLICIES.keys())
 
-CAPACITY_BLOCKS = 20
 seeds = st.integers(0, 2**32 - 1)
-
-
-def block(block_id: int, block_hash: int | None = None) -> CachedBlock:
-    return CachedBlock(BlockId(block_id), BlockHash(block_id if block_hash is None else block_hash), 1)
-
-
-def drive(policy: VictimOrder, seed: int, steps: int = 60) -> tuple[set[int], list[int]]:
-    """Random legal calls; returns the blocks that must be held now, and every victim so far."""
-    rng = random.Random(seed)
-    held: dict[int, CachedBlock] = {}
-    victims: list[int] = []
-    for _ in range(steps):
-        action = rng.random()
-        if action < 0.5:
-            outside = [block_id for block_id in range(1, 20) if block_id not in held]
-            freed = [
-                block(i, rng.randrange(8)) for i in rng.sample(outside, rng.randint(0, len(outside) // 2))
-            ]
-            policy.on_free(freed)
-            held.update((each.id, each) for each in freed)
-        elif action < 0.65 and held:
-            hit = held.pop(rng.choice(sorted(held)))
-            policy.on_hit(hit, was_free=True)
-        elif action < 0.75:
-            policy.on_hit(block(99, rng.randrange(8)), was_free=False)
-        elif action < 0.97 and held:
-            victim = policy.pop_victim()
-            assert held.pop(victim.id) == victim
-            policy.on_evict(victim)
-            victims.append(victim.id)
-        elif action >= 0.97:
-            assert sorted(policy.on_reset()) == sorted(held)
-            held.clear()
-        assert len(policy) == len(held)
-    return set(held), victims
+capacities = st.integers(1, 40)
 
 
 @given(seed=seeds)
@@ -118,6 +85,92 @@ def test_refuses_blocks_freed_twice_and_takes_none(
     with pytest.raises(ValueError, match="freed twice"):
         policy.on_free(again)
     assert list(policy) == before
+
+
+@given(seed=seeds, capacity_blocks=capacities)
+def test_keeps_a_pool_whole(policy_class: type[VictimOrder], seed: int, capacity_blocks: int) -> None:
+    server = Server(policy_class(capacity_blocks))
+    server.run(seed)
+    server.finish_all()
+    server.pool.check_integrity([])
+    assert server.pool.free_blocks == capacity_blocks
+    in_order = list(server.policy)
+    blank = capacity_blocks - len(in_order)
+    server.policy.on_allocate(capacity_blocks, blank)
+    assert sorted(server.policy) == sorted(in_order)
+
+
+@settings(max_examples=30)
+@given(seed=seeds, capacity_blocks=capacities)
+def test_the_same_stream_gives_the_same_victims(
+    policy_class: type[VictimOrder], seed: int, capacity_blocks: int
+) -> None:
+    journal = Server(policy_class(capacity_blocks)).run(seed)
+    assert Server(policy_class(capacity_blocks)).run(seed) == journal
+
+
+@settings(max_examples=30)
+@given(seed=seeds, capacity_blocks=capacities)
+def test_hashes_are_names_and_not_numbers(
+    policy_class: type[VictimOrder], seed: int, capacity_blocks: int
+) -> None:
+    """Real hashes are any 64 bits, and those of unknown content negative: only equality may count."""
+    plain = Server(policy_class(capacity_blocks)).run(seed)
+    scattered = Server(policy_class(capacity_blocks), rename=scatter).run(seed)
+    assert [Served(s.hit_blocks, s.blocks, tuple(map(scatter, s.evicted))) for s in plain] == scattered
+
+
+def scatter(number: int) -> int:
+    """Another order, all 64 bits, both signs; injective."""
+    mixed = (number + 1) * 0x9E3779B97F4A7C15 % 2**64
+    return -mixed if number % 3 == 0 else mixed
+
+
+@settings(max_examples=30)
+@given(seed=seeds, capacity_blocks=capacities)
+def test_a_reset_pool_serves_like_a_new_one(
+    policy_class: type[VictimOrder], seed: int, capacity_blocks: int
+) -> None:
+    server = Server(policy_class(capacity_blocks))
+    server.run(seed)
+    server.finish_all()
+    assert server.pool.reset()
+    new = Server(policy_class(capacity_blocks), numbers=dict(server.numbers))
+    again, first = server.run(seed + 1), new.run(seed + 1)
+    # Blank blocks are in another order after the reset, so the blocks differ and all else does not.
+    assert [(s.hit_blocks, s.evicted) for s in again] == [(s.hit_blocks, s.evicted) for s in first]
+
+
+def test_remembers_no_more_than_the_capacity_accounts_for(policy_class: type[VictimOrder]) -> None:
+    server = Server(policy_class(CAPACITY_BLOCKS))
+    rng = random.Random(1)
+    sizes: list[int] = []
+    for _ in range(60):
+        server.run(rng.randrange(2**32), steps=30)
+        sizes.append(entries(server.policy))
+    # The stream goes on as it began, with new content all the time.
+    assert max(sizes[30:]) <= max(sizes[:30]) + CAPACITY_BLOCKS
+
+
+def entries(root: object) -> int:
+    """Entries of all containers that an object holds on to."""
+    seen: set[int] = set()
+    waiting, count = [root], 0
+    while waiting:
+        each = waiting.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        if hasattr(each, "__dict__") and not isinstance(each, type):
+            waiting.append(vars(each))
+        if isinstance(each, dict):
+            waiting += [*each.keys(), *each.values()]
+        elif isinstance(each, list | tuple | set | frozenset | deque):
+            waiting += list(each)
+        else:
+            continue
+        count += len(each)
+    return count
 
 
 def test_uses_the_standard_library_only(policy_class: type[VictimOrder]) -> None:

@@ -54,11 +54,12 @@ class S3Fifo(VictimOrder):
         self._of_main: set[BlockId] = set()  # those in the queue, and those in use that will join it
         self._free: dict[BlockId, CachedBlock] = {}
         self._hits: dict[BlockId, int] = {}
-        self._ghost = Ghost(self._main_limit)
+        self._ghost: OrderedDict[BlockHash, int] = OrderedDict()  # when each was put in, oldest first
+        self._put_in = 0  # into the ghost so far
 
     def on_cache(self, block: CachedBlock) -> None:
         """A block whose content was evicted lately belongs to main."""
-        if self._ghost.recalls(block.hash):
+        if self._ghost.pop(block.hash, None) is not None:
             self._of_main.add(block.id)
 
     def on_free(self, blocks: Sequence[CachedBlock]) -> None:
@@ -94,7 +95,8 @@ class S3Fifo(VictimOrder):
         self._main.clear()
         self._of_main.clear()
         self._hits.clear()
-        self._ghost = Ghost(self._main_limit)
+        self._ghost.clear()
+        self._put_in = 0
         return blocks
 
     def _look_at_small(self) -> CachedBlock | None:
@@ -107,7 +109,7 @@ class S3Fifo(VictimOrder):
             return None
         self._hits.pop(block_id, None)
         victim = self._free.pop(block_id)
-        self._ghost.remember(victim.hash)
+        self._remember(victim.hash)
         return victim
 
     def _look_at_main(self) -> CachedBlock | None:
@@ -122,29 +124,16 @@ class S3Fifo(VictimOrder):
             self._main[block_id] = None
         return None
 
+    def _remember(self, block_hash: BlockHash) -> None:
+        """Put a hash into the ghost; what has become too old leaves."""
+        self._ghost[block_hash] = self._put_in
+        self._ghost.move_to_end(block_hash)
+        self._put_in += 1
+        while self._ghost and self._put_in - next(iter(self._ghost.values())) > self._main_limit:
+            self._ghost.popitem(last=False)
+
     def __iter__(self) -> Iterator[BlockId]:
         return victims_to_come(self)
 
     def __len__(self) -> int:
         return len(self._free)
-
-
-class Ghost:
-    """Hashes evicted lately: those among the last ``size`` put in, less those recalled."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._put_in = 0
-        self._turns: OrderedDict[BlockHash, int] = OrderedDict()  # when each was put in, oldest first
-
-    def remember(self, block_hash: BlockHash) -> None:
-        """Put it in; what became too old leaves."""
-        self._turns.pop(block_hash, None)
-        self._turns[block_hash] = self._put_in
-        self._put_in += 1
-        while self._turns and next(iter(self._turns.values())) < self._put_in - self._size:
-            self._turns.popitem(last=False)
-
-    def recalls(self, block_hash: BlockHash) -> bool:
-        """Whether it is in; if so, it leaves."""
-        return self._turns.pop(block_hash, None) is not None
