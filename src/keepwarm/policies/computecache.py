@@ -14,9 +14,9 @@ are taken from the head as ever, so choosing one costs nothing. Before an alloca
   (``keep_value.py``) among the first ``scan_limit`` protected ones goes to just before the boundary.
 
 Beside vLLM's own free queue: behind its blank blocks that queue is the two parts here, one after the other. A
-freed block is inserted before ``first_protected``, or appended; the only other move is ``demote``, of one
-protected block to just before the boundary (for the first one the list stays as it is). Without the
-boundary what remains is a valid stock list: that is the rollback.
+freed block is appended if ``protects`` says so, else inserted before ``first_protected``; the only other move
+is ``demote``, of one protected block to just before the boundary, where the first one stands already. Without
+the boundary what remains is a valid stock list: that is the rollback.
 
 Cost: O(1) per block; for an allocation that finds too many protected, O(scan_limit) once and
 O(log scan_limit) per block demoted. A block is demoted at most once for each time it was freed.
@@ -73,6 +73,10 @@ class ComputeCache(VictimOrder):
         """The block behind the boundary. O(1)."""
         return next(iter(self._protected.values()), None)
 
+    def protects(self, block: CachedBlock) -> bool:
+        """Whether a block joins the protected part when it is freed: it was hit since it was cached. O(1)."""
+        return self._uses.was_hit(block.id)
+
     def demote(self, block: CachedBlock) -> None:
         """Place a protected block just before the boundary. Mutates; O(1)."""
         self._probation[block.id] = self._protected.pop(block.id)
@@ -85,9 +89,8 @@ class ComputeCache(VictimOrder):
         """Into the part that its hits say, at the end of it."""
         check_not_held(blocks, self._probation)
         check_not_held(blocks, self._protected)
-        was_hit = self._uses.was_hit
         for block in blocks:
-            part = self._protected if was_hit(block.id) else self._probation
+            part = self._protected if self.protects(block) else self._probation
             part[block.id] = block
 
     def on_hit(self, block: CachedBlock, *, was_free: bool) -> None:

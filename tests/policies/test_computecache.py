@@ -1,0 +1,280 @@
+"""Every clause of the boundary's rule, and that its decisions are moves in one stock list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from math import inf
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keepwarm.policies.base import BlockId, CachedBlock
+from keepwarm.policies.computecache import ComputeCache
+from tests.policies.streams import Server, block
+
+FULL = 0  # no blank block
+
+
+def unbounded(capacity_blocks: int = 20, *, scan_limit: int = 64) -> ComputeCache:
+    """A policy that demotes nothing by itself."""
+    return ComputeCache(capacity_blocks, protected_share=1.0, stale_turnovers=inf, scan_limit=scan_limit)
+
+
+def cache(policy: ComputeCache, ids: Iterable[int], *, hits: int = 0) -> list[CachedBlock]:
+    """Blocks in use, each hit ``hits`` times."""
+    blocks = [block(each) for each in ids]
+    for each in blocks:
+        policy.on_cache(each)
+        for _ in range(hits):
+            policy.on_hit(each, was_free=False)
+    return blocks
+
+
+def parts(policy: ComputeCache) -> tuple[list[int], list[int]]:
+    """Probation and protected ids."""
+    listed = list(policy)
+    first = policy.first_protected
+    at = len(listed) if first is None else listed.index(first.id)
+    return [*listed[:at]], [*listed[at:]]
+
+
+def test_never_hit_goes_before_the_boundary_and_hit_to_the_tail() -> None:
+    policy = unbounded()
+    policy.on_free(cache(policy, [1, 2], hits=1))
+    policy.on_free(cache(policy, [3, 4]))
+    policy.on_free(cache(policy, [5], hits=1))
+    policy.on_free(cache(policy, [6]))
+    assert parts(policy) == ([3, 4, 6], [1, 2, 5])
+
+
+def test_one_request_may_free_both_kinds() -> None:
+    policy = unbounded()
+    policy.on_free([*cache(policy, [3]), *cache(policy, [1], hits=1), *cache(policy, [2])])
+    assert parts(policy) == ([3, 2], [1])
+
+
+def test_a_block_hit_on_probation_comes_back_protected() -> None:
+    policy = unbounded()
+    policy.on_free(cache(policy, [1, 2]))
+    policy.on_hit(block(1), was_free=True)
+    assert parts(policy) == ([2], [])
+    policy.on_free([block(1)])
+    assert parts(policy) == ([2], [1])
+
+
+def test_a_protected_block_hit_again_comes_back_at_the_tail() -> None:
+    policy = unbounded()
+    policy.on_free(cache(policy, [1, 2], hits=1))
+    policy.on_hit(block(1), was_free=True)
+    policy.on_free([block(1)])
+    assert parts(policy) == ([], [2, 1])
+
+
+def test_victims_come_from_probation_then_from_protected() -> None:
+    policy = unbounded()
+    policy.on_free(cache(policy, [1, 2], hits=1))
+    policy.on_free(cache(policy, [3, 4]))
+    assert [policy.pop_victim().id for _ in range(4)] == [3, 4, 1, 2]
+
+
+class TestStale:
+    """A capacity of 20 and 1.5 turnovers: stale after 30 blocks allocated without a hit."""
+
+    def policy(self) -> ComputeCache:
+        return ComputeCache(20, protected_share=1.0, stale_turnovers=1.5)
+
+    @pytest.mark.parametrize(("allocated", "protected"), [(29, [1, 2]), (30, [])])
+    def test_the_boundary_passes_blocks_not_hit_for_long(self, allocated: int, protected: list[int]) -> None:
+        policy = self.policy()
+        policy.on_free(cache(policy, [1, 2], hits=1))
+        policy.on_free(cache(policy, [3]))
+        for _ in range(allocated):
+            policy.on_allocate(1, 1)
+        assert parts(policy) == (([3], [1, 2]) if protected else ([3, 1, 2], []))
+
+    def test_it_stops_at_the_first_block_that_was_hit_since(self) -> None:
+        policy = self.policy()
+        policy.on_free(cache(policy, [1], hits=1))
+        held = cache(policy, [2], hits=1)
+        policy.on_allocate(29, 29)
+        policy.on_hit(block(3), was_free=False)
+        policy.on_free([block(3)])
+        policy.on_free(held)
+        policy.on_allocate(1, 1)
+        assert parts(policy) == ([1], [3, 2])  # 2 is as stale as 1 was, but not at the head
+
+    def test_blocks_count_whoever_gets_them_and_whatever_they_held(self) -> None:
+        policy = self.policy()
+        policy.on_free(cache(policy, [1], hits=1))
+        policy.on_allocate(10, 10)
+        policy.on_allocate(19, FULL)
+        assert parts(policy) == ([], [1])
+        policy.on_allocate(1, FULL)
+        assert parts(policy) == ([1], [])
+
+    def test_a_hit_starts_the_count_anew(self) -> None:
+        policy = self.policy()
+        policy.on_free(cache(policy, [1], hits=1))
+        policy.on_allocate(29, 29)
+        policy.on_hit(block(1), was_free=True)
+        policy.on_free([block(1)])
+        policy.on_allocate(29, 29)
+        assert parts(policy) == ([], [1])
+
+    def test_a_demoted_block_that_is_hit_is_protected_again(self) -> None:
+        policy = self.policy()
+        policy.on_free(cache(policy, [1], hits=1))
+        policy.on_allocate(30, 30)
+        policy.on_hit(block(1), was_free=True)
+        policy.on_free([block(1)])
+        assert parts(policy) == ([], [1])
+
+    def test_infinite_turnovers_are_never_over(self) -> None:
+        policy = unbounded()
+        policy.on_free(cache(policy, [1], hits=1))
+        policy.on_allocate(10**9, 10**9)
+        assert parts(policy) == ([], [1])
+
+
+class TestShare:
+    def policy(self, *, share: float = 0.25, scan_limit: int = 64, hits_decay: bool = False) -> ComputeCache:
+        return ComputeCache(
+            20, protected_share=share, stale_turnovers=inf, scan_limit=scan_limit, hits_decay=hits_decay
+        )
+
+    def test_no_more_than_the_share_is_protected_when_victims_are_named(self) -> None:
+        policy = self.policy()
+        policy.on_free(cache(policy, range(1, 6), hits=1))
+        policy.on_allocate(1, 1)
+        assert parts(policy) == ([], [1, 2, 3, 4, 5])  # five are a quarter of 20
+        policy.on_free(cache(policy, [6], hits=1))
+        policy.on_allocate(1, 1)
+        assert parts(policy) == ([1], [2, 3, 4, 5, 6])
+
+    def test_the_lowest_keep_value_goes_first(self) -> None:
+        policy = self.policy(share=0.1)
+        blocks = [*cache(policy, [1], hits=3), *cache(policy, [2], hits=1), *cache(policy, [3, 4], hits=2)]
+        policy.on_free(blocks)
+        policy.on_free(cache(policy, [9]))
+        policy.on_allocate(1, FULL)
+        assert parts(policy) == ([9, 2, 3], [1, 4])  # of 3 and 4, hit as often, 3 is older
+
+    def test_ties_go_in_queue_order(self) -> None:
+        policy = self.policy(share=0.0)
+        for at, each in enumerate([7, 5, 6]):  # what one is older, it is deeper
+            policy.on_cache(block(each))
+            policy.on_hit(block(each), was_free=False)
+            policy.on_free([block(each)._replace(depth_blocks=10 - at)])
+        policy.on_allocate(1, FULL)
+        assert parts(policy) == ([7, 5, 6], [])
+
+    def test_only_the_first_of_the_protected_are_compared(self) -> None:
+        policy = self.policy(share=0.1, scan_limit=2)
+        blocks = [*cache(policy, [1, 2], hits=3), *cache(policy, [3], hits=1)]
+        policy.on_free(blocks)
+        policy.on_allocate(1, FULL)
+        assert parts(policy) == ([1], [2, 3])
+
+    def test_the_next_block_comes_into_sight_when_one_goes(self) -> None:
+        policy = self.policy(share=0.1, scan_limit=2)
+        blocks = [*cache(policy, [1, 2], hits=3), *cache(policy, [3], hits=1), *cache(policy, [4], hits=4)]
+        policy.on_free(blocks)
+        policy.on_allocate(1, FULL)
+        assert parts(policy) == ([1, 3], [2, 4])
+
+    def test_stale_blocks_go_before_the_share_is_looked_at(self) -> None:
+        policy = ComputeCache(20, protected_share=0.05, stale_turnovers=1.0)
+        policy.on_free(cache(policy, [1], hits=5))
+        policy.on_allocate(19, 19)
+        policy.on_free(cache(policy, [2], hits=1))
+        policy.on_allocate(1, FULL)
+        assert parts(policy) == ([1], [2])  # by keep value it would have been 2
+
+    @pytest.mark.parametrize("hits_decay", [True, False])
+    def test_hits_decay_only_if_asked(self, hits_decay: bool) -> None:
+        policy = self.policy(share=0.05, hits_decay=hits_decay)
+        policy.on_free(cache(policy, [1], hits=3))
+        cache(policy, [9], hits=20)  # a capacity of hits elsewhere
+        policy.on_free(cache(policy, [2], hits=2))
+        policy.on_allocate(1, FULL)
+        assert parts(policy) == (([1], [2]) if hits_decay else ([2], [1]))
+
+    def test_whole_shares_of_the_capacity_are_protected(self) -> None:
+        policy = self.policy(share=1.0)
+        policy.on_free(cache(policy, range(1, 21), hits=1))
+        policy.on_allocate(1, FULL)
+        assert parts(policy)[0] == []
+
+
+def test_an_eviction_clears_what_is_known_of_the_block() -> None:
+    policy = unbounded()
+    policy.on_free(cache(policy, [1], hits=1))
+    policy.on_evict(policy.pop_victim())
+    policy.on_free(cache(policy, [1]))
+    assert parts(policy) == ([1], [])
+
+
+def test_a_reset_clears_hits_and_counts() -> None:
+    policy = ComputeCache(20, protected_share=1.0, stale_turnovers=1.0)
+    policy.on_free(cache(policy, [1, 2], hits=1))
+    policy.on_allocate(19, 19)
+    policy.on_reset()
+    policy.on_free([*cache(policy, [1]), *cache(policy, [2], hits=1)])
+    policy.on_allocate(19, 19)
+    assert parts(policy) == ([1], [2])
+
+
+@pytest.mark.parametrize("scan_limit", [0, -1])
+def test_refuses_a_scan_limit_that_sees_nothing(scan_limit: int) -> None:
+    with pytest.raises(ValueError, match=rf"scan_limit {scan_limit}"):
+        ComputeCache(20, scan_limit=scan_limit)
+
+
+class _StockList(ComputeCache):
+    """Repeats every decision in one list, as beside vLLM's own queue: knows the public moves only."""
+
+    def __init__(self, capacity_blocks: int) -> None:
+        super().__init__(capacity_blocks, protected_share=0.3, stale_turnovers=1.5, scan_limit=3)
+        self.stock: list[BlockId] = []
+
+    def _insert_before_boundary(self, block_id: BlockId) -> None:
+        first = self.first_protected
+        self.stock.insert(len(self.stock) if first is None else self.stock.index(first.id), block_id)
+
+    def on_free(self, blocks: Sequence[CachedBlock]) -> None:
+        for each in blocks:
+            if self.protects(each):
+                self.stock.append(each.id)
+            else:
+                self._insert_before_boundary(each.id)
+            super().on_free([each])
+
+    def demote(self, block: CachedBlock) -> None:
+        self.stock.remove(block.id)
+        super().demote(block)
+        self._insert_before_boundary(block.id)
+
+    def on_hit(self, block: CachedBlock, *, was_free: bool) -> None:
+        super().on_hit(block, was_free=was_free)
+        if was_free:
+            self.stock.remove(block.id)
+
+    def pop_victim(self) -> CachedBlock:
+        victim = super().pop_victim()
+        assert victim.id == self.stock.pop(0)
+        return victim
+
+    def on_reset(self) -> list[BlockId]:
+        self.stock.clear()
+        return super().on_reset()
+
+    def __iter__(self) -> Iterator[BlockId]:
+        listed = list(super().__iter__())
+        assert self.stock == listed
+        return iter(listed)
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+def test_its_decisions_are_moves_in_one_stock_list(seed: int) -> None:
+    Server(_StockList(12)).run(seed)  # lists the blocks after each step
