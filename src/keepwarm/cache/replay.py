@@ -5,14 +5,17 @@ That is what an idle server would have done, without queueing and without reques
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import count, islice
 from typing import NamedTuple
 
 from keepwarm._errors import InputError
 from keepwarm.cache.holders import block_holders
 from keepwarm.cache.pool import BlockPool
+from keepwarm.policies import POLICIES
 from keepwarm.policies.base import BlockHash, BlockId, VictimOrder
+from keepwarm.policies.belady import Belady
 from keepwarm.policies.lru import Lru
 from keepwarm.trace.hashes import BlockHashes
 
@@ -40,13 +43,15 @@ class ReplayRow(NamedTuple):
 
     ``evicted`` are the hashes removed to make room for it, oldest victim first; negative ones stood for
     output blocks of unknown content. ``too_large``: the prompt exceeds the capacity, so the server
-    would never have admitted it; it hits nothing and leaves the cache as it was.
+    would never have admitted it; it hits nothing and leaves the cache as it was. ``requested_again_blocks``
+    are those it asked for that had been cached and were evicted since.
     """
 
     prompt_tokens: int
     hit_tokens: int
     evicted: tuple[BlockHash, ...] = ()
     too_large: bool = False
+    requested_again_blocks: int = 0
 
     @property
     def evicted_blocks(self) -> int:
@@ -61,13 +66,15 @@ def replay(
     capacity_blocks: int | None,
     policy: Callable[[int], VictimOrder] = Lru,
     match_unit_blocks: int = 1,
+    ignore_output: bool = False,
 ) -> list[ReplayRow]:
     """Hits and evictions of each request, in order.
 
     ``capacity_blocks`` counts usable blocks; ``None`` is unbounded. Where nothing can be evicted
     ``policy``, called with the capacity, has no say and the answer comes from array operations. A hit is
     a whole number of match units and leaves at least the prompt's last token to compute. An answer that
-    would outgrow the capacity ends there, as a server's longest sequence never exceeds its cache.
+    would outgrow the capacity ends there, as a server's longest sequence never exceeds its cache;
+    ``ignore_output`` leaves answers out altogether, as if each request ended with its prompt.
 
     Raises:
         InputError: ``block_size``, ``match_unit_blocks`` or ``capacity_blocks`` is not positive.
@@ -77,7 +84,7 @@ def replay(
         raise InputError(f"block size {block_size!r} is not positive; give the server's, say 16")
     if match_unit_blocks < 1:
         raise InputError(f"match unit of {match_unit_blocks!r} blocks is not positive; 1 is the usual one")
-    requests = list(requests)
+    requests = [request._replace(output_tokens=0) if ignore_output else request for request in requests]
     most_blocks = sum(-(-request.computed_tokens() // block_size) for request in requests)
     if capacity_blocks is None or capacity_blocks >= max(1, most_blocks):  # nothing is ever evicted
         return _replay_unbounded(requests, block_size, match_unit_blocks)
@@ -98,6 +105,26 @@ def asked_blocks(request: CacheRequest, block_size: int) -> BlockHashes:
     return request.blocks[: 0 if request.skip_reads else _most_hit_blocks(request, block_size)]
 
 
+def policy_for(
+    name: str, requests: Sequence[CacheRequest], *, block_size: int, capacity_blocks: int
+) -> Callable[[int], VictimOrder]:
+    """What makes the policy of that name for a replay of ``requests``: ``belady`` is told what they will ask.
+
+    Raises InputError for an unknown name.
+    """
+    policy = POLICIES.get(name)
+    if policy is None:
+        raise InputError(f"unknown policy {name!r}; known are {', '.join(POLICIES)}")
+    if policy is not Belady:
+        return policy
+    lookups = (
+        asked_blocks(request, block_size).tolist()
+        for request in requests
+        if not is_too_large(request, block_size, capacity_blocks)
+    )
+    return partial(Belady, lookups=list(lookups))
+
+
 class _Replayer:
     """One pool, and the requests that go through it one by one."""
 
@@ -106,6 +133,7 @@ class _Replayer:
         self._block_size = block_size
         self._match_unit_blocks = match_unit_blocks
         self._unknown = count(-1, -1)  # hashes that nothing else has: real ones are not negative
+        self._ever_evicted: set[BlockHash] = set()
 
     def serve(self, request: CacheRequest) -> ReplayRow:
         """Admit, prefill, decode and free. The prompt is allocated at once, the answer block by block."""
@@ -114,6 +142,7 @@ class _Replayer:
             return ReplayRow(request.prompt_tokens, 0, too_large=True)
         asked: list[BlockHash] = asked_blocks(request, block_size).tolist()
         hits = pool.lookup(asked)
+        requested_again = sum(not pool.lookup([each]) for each in self._ever_evicted.intersection(asked))
         hits = hits[: len(hits) - len(hits) % self._match_unit_blocks]
         tokens = min(request.computed_tokens(), pool.capacity_blocks * block_size)
         hashes = self._hashes(request, tokens // block_size)
@@ -128,7 +157,10 @@ class _Replayer:
             evicted += victims
         self._cache_up_to(len(hashes), table, hashes, cached)
         pool.free(table)
-        return ReplayRow(request.prompt_tokens, len(hits) * block_size, evicted)
+        self._ever_evicted.update(evicted)
+        return ReplayRow(
+            request.prompt_tokens, len(hits) * block_size, evicted, requested_again_blocks=requested_again
+        )
 
     def _cache_up_to(self, full: int, table: list[BlockId], hashes: list[BlockHash], cached: int) -> int:
         self._pool.cache_full_blocks(table, hashes[:full], start=cached)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from keepwarm.policies.base import VictimOrder
+from keepwarm.policies.belady import Belady
 from keepwarm.policies.computecache import ComputeCache
 from keepwarm.policies.computecache_window import ComputeCacheWindow
 from keepwarm.policies.lfu import Lfu
@@ -12,6 +13,7 @@ from keepwarm.policies.sieve import Sieve
 from keepwarm.policies.slru import Slru
 
 POLICIES: dict[str, type[VictimOrder]] = {
-    policy.name: policy for policy in (Lru, ComputeCacheWindow, ComputeCache, Slru, S3Fifo, Sieve, Lfu)
+    policy.name: policy
+    for policy in (Lru, ComputeCacheWindow, ComputeCache, Slru, S3Fifo, Sieve, Lfu, Belady)
 }
 """Every policy by its name, as given on the command line."""

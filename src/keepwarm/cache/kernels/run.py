@@ -1,0 +1,122 @@
+"""Run a kernel over a trace: arrays in, arrays out."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from keepwarm._errors import InputError, IntegrityError
+from keepwarm.cache.dense import DenseTrace
+from keepwarm.cache.kernels import lru
+from keepwarm.cache.kernels.compile import compiled_replay
+from keepwarm.cache.kernels.frame import FAULTS, Outcome
+from keepwarm.cache.kernels.operations import PolicyKernel, Setup
+from keepwarm.cache.kernels.pool import EVENTS, Requests, new_pool
+
+KERNELS: dict[str, PolicyKernel] = {"lru": lru.KERNEL}
+_GAPS = 64
+
+
+class KernelRun(NamedTuple):
+    """What a replay did: arrays of one entry a request, unless said otherwise.
+
+    ``hit_blocks`` were served from the cache, ``evicted_blocks`` hashes were removed to make room, and a
+    request that is ``too_large`` was never admitted. ``requested_again_blocks`` counts blocks it asked for
+    that had been cached and were evicted since; ``reuse_gaps_log2[g]`` (shape 64, over the whole trace) how
+    many of those came after ``2**g`` to ``2**(g + 1) - 1`` blocks were handed out, the one that took their
+    place included. ``evicted_ids``, if recorded, are the contents removed in order: dense ids, and ``-1 - k``
+    for the k-th block, from 0, of unknown content.
+    """
+
+    hit_blocks: npt.NDArray[np.int32]
+    evicted_blocks: npt.NDArray[np.int32]
+    too_large: npt.NDArray[np.bool_]
+    requested_again_blocks: npt.NDArray[np.int32]
+    reuse_gaps_log2: npt.NDArray[np.int64]
+    evicted_ids: npt.NDArray[np.int64] | None
+
+
+def kernel_policies() -> tuple[str, ...]:
+    """The names of policies that have a kernel."""
+    return tuple(KERNELS)
+
+
+def run_kernel(
+    trace: DenseTrace,
+    *,
+    policy: str,
+    capacity_blocks: int,
+    ignore_output: bool = False,
+    match_unit_blocks: int = 1,
+    record_events: bool = False,
+    check_integrity: bool = False,
+    **parameters: Any,
+) -> KernelRun:
+    """Replay a trace as ``cache.replay.replay`` does, event for event; ``parameters`` are the policy's own.
+
+    Releases the GIL. The first call with a policy compiles its kernel, or loads it from numba's cache.
+    ``check_integrity`` checks the whole structure after each request, for tests.
+
+    Raises:
+        InputError: unknown policy, or ``capacity_blocks`` or ``match_unit_blocks`` is not positive.
+        IntegrityError: a check failed.
+    """
+    kernel = KERNELS.get(policy)
+    if kernel is None:
+        raise InputError(f"unknown policy {policy!r}; known are {', '.join(KERNELS)}")
+    if capacity_blocks < 1:
+        raise InputError(f"capacity of {capacity_blocks!r} blocks; give at least 1 usable block")
+    if match_unit_blocks < 1:
+        raise InputError(f"match unit of {match_unit_blocks!r} blocks is not positive; 1 is the usual one")
+    requests = _requests_of(trace, ignore_output=ignore_output)
+    most_blocks = _most_blocks(requests)
+    capacity_blocks = min(capacity_blocks, max(1, int(most_blocks.sum())))  # more would stay blank
+    table_blocks = min(capacity_blocks, int(most_blocks.max(initial=0)))
+    pool = new_pool(capacity_blocks, match_unit_blocks, trace.distinct_blocks, table_blocks)
+    state = kernel.new_state(Setup(capacity_blocks, trace.distinct_blocks, requests), **parameters)
+    outcome = _new_outcome(trace.requests, int(most_blocks.sum()) if record_events else 0)
+    replay = compiled_replay(policy, kernel, checked=check_integrity)
+    fault = replay(requests, pool, state, outcome)
+    if fault:
+        index, code = divmod(fault, FAULTS)
+        raise IntegrityError(f"kernel {policy!r}: fault {code} after request {index}; please report it")
+    events = outcome.evicted_ids[: pool.counters[EVENTS]].copy() if record_events else None
+    return KernelRun(*outcome[:-1], events)
+
+
+def _requests_of(trace: DenseTrace, *, ignore_output: bool) -> Requests:
+    output_tokens = np.zeros_like(trace.output_tokens) if ignore_output else trace.output_tokens
+    return Requests(
+        trace.block_size,
+        _read_only(trace.starts, np.int64),
+        _read_only(trace.ids, np.int32),
+        _read_only(trace.prompt_tokens, np.int64),
+        _read_only(output_tokens, np.int64),
+        _read_only(trace.skip_reads, np.bool_),
+    )
+
+
+def _read_only(array: npt.NDArray[Any], dtype: type[np.generic]) -> npt.NDArray[Any]:
+    """One array type for all callers: another one would be compiled for again."""
+    view = np.ascontiguousarray(array, dtype=dtype).view()
+    view.setflags(write=False)
+    return view
+
+
+def _most_blocks(requests: Requests) -> npt.NDArray[np.int64]:
+    tokens = requests.prompt_tokens + np.maximum(0, requests.output_tokens - 1)
+    blocks: npt.NDArray[np.int64] = -(-tokens // requests.block_size)
+    return blocks
+
+
+def _new_outcome(requests: int, most_events: int) -> Outcome:
+    return Outcome(
+        np.zeros(requests, dtype=np.int32),
+        np.zeros(requests, dtype=np.int32),
+        np.zeros(requests, dtype=np.bool_),
+        np.zeros(requests, dtype=np.int32),
+        np.zeros(_GAPS, dtype=np.int64),
+        np.empty(most_events, dtype=np.int64),
+    )
