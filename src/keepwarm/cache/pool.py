@@ -50,6 +50,10 @@ class BlockPool:
         """Number of blocks nobody uses, cached ones among them."""
         return len(self._blank) + len(self.policy)
 
+    def free_order(self) -> list[BlockId]:
+        """Blocks nobody uses, the next to be handed out first. Does not mutate; O(capacity)."""
+        return [*self._blank, *self.policy]
+
     def lookup(self, hashes: Iterable[BlockHash]) -> list[BlockId]:
         """Blocks of the longest cached prefix of ``hashes``, for duplicates the oldest.
 
@@ -68,14 +72,23 @@ class BlockPool:
         """Whether there is room: a hit on a free block uses capacity too. Does not mutate."""
         return new_blocks + sum(self.ref_counts[block] == 0 for block in hits) <= self.free_blocks
 
-    def admit(self, asked: Sequence[BlockHash], hits: Sequence[BlockId], new_blocks: int) -> Allocation:
+    def admit(
+        self,
+        asked: Sequence[BlockHash],
+        hits: Sequence[BlockId],
+        new_blocks: int,
+        *,
+        resumed: bool = False,
+    ) -> Allocation:
         """Take ``hits`` (of a fresh ``lookup(asked)``) and ``new_blocks`` more, evicting as needed. Mutates.
 
-        Hits are secured before the first victim is named. Raises IntegrityError, and changes
+        Hits are secured before the first victim is named. A ``resumed`` request was admitted before
+        and preempted: the policy is not told of its admission again. Raises IntegrityError, and changes
         nothing, if it does not fit: ask ``fits`` first.
         """
         self._check_fits(hits, new_blocks)
-        self.policy.on_admit(asked)
+        if not resumed:
+            self.policy.on_admit(asked)
         for block in hits:
             self._touch(block)
         return self._take(list(hits), new_blocks)

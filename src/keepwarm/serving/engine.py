@@ -1,0 +1,219 @@
+"""The step loop of one server, as vLLM 0.32.0 runs it for one group of full attention.
+
+A step first gives running requests their next tokens, in the order of their admission, then admits
+waiting ones while the token budget lasts. Prompts longer than what is left of the budget are computed in
+chunks. A running request that finds no free block makes the server preempt the one admitted last; that
+one's blocks stay cached until they are reused, and it waits at the front to be computed again. After the
+step every request whose known tokens are all computed gets one token more.
+
+Authority: ``vllm/v1/core/sched/scheduler.py`` (``schedule``, ``update_from_output``) and
+``kv_cache_manager.py`` (``allocate_slots``). Left out: LoRA limits, priorities, connectors, speculation.
+"""
+
+from __future__ import annotations
+
+from itertools import count, islice
+
+from keepwarm._errors import InputError
+from keepwarm.cache.pool import BlockPool
+from keepwarm.policies.base import BlockHash
+from keepwarm.serving.base import (
+    LookupCounts,
+    RequestId,
+    RequestState,
+    ServerConfig,
+    ServerRequest,
+    StepResult,
+)
+from keepwarm.serving.queues.base import QueueOrder
+
+
+class Engine:
+    """One server: ``pool`` is its cache, ``waiting`` its queue order; both must be empty and its own.
+
+    Raises InputError for limits that no server could have, or a pool of another size.
+    """
+
+    def __init__(self, config: ServerConfig, pool: BlockPool, waiting: QueueOrder) -> None:
+        config.check()
+        if pool.capacity_blocks != config.capacity_blocks:
+            raise InputError(f"a pool of {pool.capacity_blocks!r} blocks for {config.capacity_blocks!r}")
+        self.config = config
+        self.pool = pool
+        self.waiting = waiting
+        self.running: list[RequestState] = []  # in the order of their admission
+        self.lookups = LookupCounts()
+        self._states: dict[RequestId, RequestState] = {}
+        self._unknown = count(-1, -1)  # hashes that nothing else has: real ones are not negative
+        self._preempted_by_reset: list[RequestId] = []
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    def add(self, request: ServerRequest) -> None:
+        """A request arrives and waits. Mutates.
+
+        Raises InputError if its id is taken, or if a server of these limits refused it or never finished it.
+        """
+        limit_tokens = self.config.max_request_tokens
+        if request.id in self._states:
+            raise InputError(f"request {request.id!r} is there already; give each its own id")
+        if request.prompt_tokens < 1 or request.output_tokens < 1:
+            raise InputError(f"request {request.id!r} has an empty prompt or answer: {request!r}")
+        if request.prompt_tokens >= limit_tokens:
+            raise InputError(
+                f"request {request.id!r}: a prompt of {request.prompt_tokens} tokens leaves no room for an "
+                f"answer in {limit_tokens}; raise max_request_tokens"
+            )
+        final_tokens = min(request.prompt_tokens + request.output_tokens, limit_tokens)
+        if _blocks(final_tokens - 1, self.config.block_size) > self.config.capacity_blocks:
+            raise InputError(
+                f"request {request.id!r} needs {_blocks(final_tokens - 1, self.config.block_size)} blocks of "
+                f"{self.config.capacity_blocks}; raise capacity_blocks"
+            )
+        state = RequestState(
+            request, self._hashes(request, final_tokens), request.prompt_tokens, final_tokens
+        )
+        self._states[request.id] = state
+        self.waiting.add(state)
+
+    def abort(self, request_id: RequestId) -> bool:
+        """Give up a request wherever it is; False if it is not there (any more). Mutates."""
+        state = self._states.pop(request_id, None)
+        if state is None:
+            return False
+        if state.table:
+            self.running.remove(state)
+            self.pool.free(state.table)
+        else:
+            self.waiting.remove(state)
+        return True
+
+    def reset_cache(self, *, preempt_running: bool = False) -> bool:
+        """Forget all cached blocks; False, and nothing changes, while a request uses blocks. Mutates.
+
+        With ``preempt_running`` those requests are preempted first, the last admitted first.
+        """
+        while preempt_running and self.running:
+            self._preempt_last(self._preempted_by_reset)
+        return self.pool.reset()
+
+    def step(self) -> StepResult:
+        """Compute the tokens of one batch. Mutates. Nothing is scheduled only if no request is there."""
+        result = StepResult(preempted=self._preempted_by_reset)
+        self._preempted_by_reset = []
+        preempted_before = len(result.preempted)
+        long_prefill_tokens = self.config.long_prefill_tokens
+        if not long_prefill_tokens or len(self) <= 1:  # nobody else to starve
+            long_prefill_tokens = self.config.step_tokens
+        budget_tokens = self._continue_running(result, long_prefill_tokens)
+        if len(result.preempted) == preempted_before:
+            self._admit_waiting(result, budget_tokens, long_prefill_tokens)
+        self._sample(result)
+        return result
+
+    def _continue_running(self, result: StepResult, chunk_tokens: int) -> int:
+        """Schedule what runs already; returns what is left of the token budget."""
+        budget_tokens = self.config.step_tokens
+        index = 0
+        while index < len(self.running) and budget_tokens > 0:
+            state = self.running[index]
+            tokens = min(state.known_tokens - state.computed_tokens, chunk_tokens, budget_tokens)
+            if not self._extend(state, state.computed_tokens + tokens, result):
+                break
+            self._compute(state, tokens, result)
+            budget_tokens -= tokens
+            index += 1
+        return budget_tokens
+
+    def _extend(self, state: RequestState, tokens: int, result: StepResult) -> bool:
+        """Give a running request blocks for ``tokens``; False if that made it preempt itself."""
+        new_blocks = _blocks(tokens, self.config.block_size) - len(state.table)
+        if new_blocks <= 0:
+            return True
+        while not self.pool.fits((), new_blocks):
+            if self._preempt_last(result.preempted) is state:
+                return False
+        blocks, evicted = self.pool.allocate(new_blocks)
+        state.table += blocks
+        result.evicted += evicted
+        return True
+
+    def _preempt_last(self, preempted: list[RequestId]) -> RequestState:
+        """Take the request admitted last off the batch; its blocks are free, but still cached."""
+        state = self.running.pop()
+        self.pool.free(state.table)
+        state.table = []
+        state.computed_tokens = state.cached_blocks = 0
+        state.preemptions += 1
+        self.waiting.put_back(state)
+        preempted.append(state.request.id)
+        return state
+
+    def _admit_waiting(self, result: StepResult, budget_tokens: int, chunk_tokens: int) -> None:
+        most_running = self.config.max_running_requests
+        while budget_tokens > 0 and len(self.waiting) and len(self.running) < most_running:
+            tokens = self._admit(self.waiting.first(), min(chunk_tokens, budget_tokens), result)
+            if not tokens:
+                break
+            budget_tokens -= tokens
+
+    def _admit(self, state: RequestState, most_tokens: int, result: StepResult) -> int:
+        """Admit a request if all its known tokens fit; returns the tokens scheduled, 0 if it has to wait.
+
+        The policy's ``on_admit`` comes at the first admission only: a preempted request that resumes was
+        asked for once. Its hits, allocations and evictions are told each time.
+        """
+        block_size = self.config.block_size
+        most_hits = 0 if state.request.skip_reads else (state.known_tokens - 1) // block_size
+        asked = state.blocks[:most_hits]
+        hits = self.pool.lookup(asked)
+        spare_blocks = self.config.watermark_blocks if self.running else 0
+        if not self.pool.fits(hits, _blocks(state.known_tokens, block_size) - len(hits) + spare_blocks):
+            return 0
+        hit_tokens = len(hits) * block_size
+        tokens = min(state.known_tokens - hit_tokens, most_tokens)
+        new_blocks = _blocks(hit_tokens + tokens, block_size) - len(hits)
+        state.table, evicted = self.pool.admit(asked, hits, new_blocks, resumed=state.preemptions > 0)
+        result.evicted += evicted
+        if not state.request.skip_reads:
+            self.lookups.count(state, hit_tokens)
+        self.waiting.remove(state)
+        self.running.append(state)
+        state.computed_tokens, state.cached_blocks = hit_tokens, len(hits)
+        result.hit_tokens[state.request.id] = hit_tokens
+        self._compute(state, tokens, result)
+        return tokens
+
+    def _compute(self, state: RequestState, tokens: int, result: StepResult) -> None:
+        """Put ``tokens`` into the batch; the blocks they fill can be hit from now on, even in this step."""
+        result.scheduled[state.request.id] = tokens
+        state.computed_tokens += tokens
+        full_blocks = state.computed_tokens // self.config.block_size
+        if full_blocks > state.cached_blocks:
+            self.pool.cache_full_blocks(state.table, state.blocks[:full_blocks], start=state.cached_blocks)
+            state.cached_blocks = full_blocks
+
+    def _sample(self, result: StepResult) -> None:
+        """One token more for each request of the batch with nothing left to compute; the last one ends it."""
+        for request_id in result.scheduled:
+            state = self._states[request_id]
+            if state.computed_tokens < state.known_tokens:
+                continue
+            state.known_tokens += 1
+            if state.known_tokens >= state.final_tokens:
+                self.pool.free(state.table)
+                self.running.remove(state)
+                del self._states[request_id]
+                result.finished.append(request_id)
+
+    def _hashes(self, request: ServerRequest, final_tokens: int) -> list[BlockHash]:
+        """The known ones, and new ones for answer blocks of unknown content."""
+        full_blocks = (final_tokens - 1) // self.config.block_size
+        hashes = list(request.blocks[:full_blocks])
+        hashes.extend(map(BlockHash, islice(self._unknown, full_blocks - len(hashes))))
+        return hashes
+
+
+def _blocks(tokens: int, block_size: int) -> int:
+    return -(-tokens // block_size)

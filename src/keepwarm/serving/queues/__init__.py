@@ -1,0 +1,1 @@
+"""Orders in which waiting requests are admitted. To add one, copy ``fcfs.py``."""
