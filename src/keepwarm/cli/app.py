@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from keepwarm import __version__
-from keepwarm.cli import causes, diagnose, explain
+from keepwarm.cli import causes, diagnose, explain, simulate
 from keepwarm.cli.boundary import Boundary
 from keepwarm.cli.output import write_text
 
@@ -22,6 +22,7 @@ app = typer.Typer(
 app.command("diagnose")(diagnose.command)
 app.command("explain")(explain.command)
 app.command("causes")(causes.command)
+app.add_typer(simulate.app, name="simulate")
 
 
 def _print_version(wanted: bool) -> None:

@@ -29,6 +29,32 @@ def seconds(value: float | None) -> float | None:
     return value
 
 
+def name_list(value: str | None) -> str | None:
+    """Names with commas between them."""
+    if value is not None and not all(names(value)):
+        raise typer.BadParameter(f"{value!r} is not a list of names; write lru,belady")
+    return value
+
+
+def count_list(value: str | None) -> str | None:
+    """Positive whole numbers with commas between them."""
+    if value is not None:
+        words = [word.strip() for word in value.split(",")]
+        if not all(word.isascii() and word.isdigit() and 0 < int(word) <= _MOST_BLOCKS for word in words):
+            raise typer.BadParameter(f"{value!r} is not a list of positive whole numbers; write 512,1024")
+    return value
+
+
+def names(value: str | None) -> tuple[str, ...]:
+    """The entries of a list; none if it was not given."""
+    return () if value is None else tuple(word.strip() for word in value.split(","))
+
+
+def counts(value: str | None) -> tuple[int, ...]:
+    """The numbers of a list that ``count_list`` has checked."""
+    return tuple(map(int, names(value)))
+
+
 Trace = Annotated[
     str, typer.Argument(metavar="TRACE", help="Recorded requests, .gz and .zst too.", show_default=False)
 ]

@@ -1,0 +1,37 @@
+"""Hits of a cache that loses nothing, by array operations alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from keepwarm.cache.dense import DenseTrace
+
+
+def stored_blocks(trace: DenseTrace, *, ignore_output: bool = False) -> npt.NDArray[np.int64]:
+    """Per request, how many of its known blocks are stored in the end: full ones whose KV was computed."""
+    tokens = trace.prompt_tokens
+    if not ignore_output:
+        tokens = tokens + np.maximum(trace.output_tokens - 1, 0)  # the last sampled token has no KV
+    return np.minimum(np.diff(trace.starts), tokens // trace.block_size)
+
+
+def unbounded_hit_blocks(
+    trace: DenseTrace, *, ignore_output: bool = False, match_unit_blocks: int = 1
+) -> npt.NDArray[np.int64]:
+    """Blocks each request hits where nothing is ever evicted, shape ``(requests,)``.
+
+    A request hits its leading blocks that some earlier one stored, in whole match units, and never the
+    one that holds the last token of its prompt. Cost: O(blocks).
+    """
+    starts, owners = trace.starts[:-1], np.repeat(np.arange(trace.requests), np.diff(trace.starts))
+    places = np.arange(len(trace.ids)) - np.repeat(starts, np.diff(trace.starts))
+    stored = places < np.repeat(stored_blocks(trace, ignore_output=ignore_output), np.diff(trace.starts))
+    first_owner = np.full(trace.distinct_blocks, trace.requests)
+    ids, by = trace.ids[stored][::-1], owners[stored][::-1]
+    first_owner[ids] = by  # of several entries the last assigned stays: the earliest request
+    missing = np.append(np.flatnonzero(first_owner[trace.ids] >= owners), len(trace.ids))
+    shared = np.minimum(missing[np.searchsorted(missing, starts)], trace.starts[1:]) - starts
+    most = np.maximum(trace.prompt_tokens - 1, 0) // trace.block_size
+    hits: npt.NDArray[np.int64] = np.where(trace.skip_reads, 0, np.minimum(shared, most))
+    return hits - hits % match_unit_blocks

@@ -1,0 +1,27 @@
+"""What the caller of a cache simulation chooses."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class TraceOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How to read and render a trace."""
+
+    format: str = "auto"  # a reader's name, or detected from the content
+    tokenizer: str | None = None  # folder, Hugging Face name or server URL; None: the built-in one
+    chat_template: str | None = None  # path of a Jinja file; None: the tokenizer's own
+    block_size: int | None = (
+        None  # tokens; None: the record's ``engine``, else 16; hash-only traces have theirs
+    )
+
+
+class SimulateOptions(TraceOptions, frozen=True, kw_only=True):
+    """A table of policies and capacities, and how the cache serves requests."""
+
+    policies: tuple[str, ...] = ()  # names; empty: lru, computecache, belady
+    capacities_blocks: tuple[int, ...] = ()  # usable blocks; empty: doubling, from the largest request on
+    ignore_output: bool = False  # leave out the blocks that decoding fills
+    match_unit_tokens: int | None = None  # a hit is a whole number of these; None: one block
+    threads: int | None = None  # None: one for each core this process may use
+    store: bool = True  # keep the interned trace for the next run

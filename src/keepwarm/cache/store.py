@@ -1,0 +1,234 @@
+"""Interned traces on disk, so that the next run skips reading, tokenising and interning.
+
+One Parquet file per trace, a row per request: dense block ids, lengths, times and line numbers. No text,
+no token ids and no hashes: nothing of a prompt can be read from them. The store only saves time:
+what cannot be read is read from the trace again, what cannot be written is not kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from keepwarm.cache.dense import DenseTrace
+from keepwarm.cache.options import TraceOptions
+from keepwarm.trace.encode import chosen_template
+from keepwarm.trace.hub import tokenizer_folder
+from keepwarm.trace.open import Trace
+from keepwarm.trace.records import EncodingInfo, Request
+from keepwarm.trace.tokens import is_server
+
+_Number = TypeVar("_Number", bound=np.generic)
+_SCHEMA = "keepwarm.interned/1"
+_METADATA_KEY = b"keepwarm"
+_MOST_BYTES = 4 << 30  # of all stored traces; those not used for longest go first
+# What can be wrong with a file that something else wrote, cut short or changed.
+_UNUSABLE = (OSError, ValueError, KeyError, TypeError, pa.ArrowException, msgspec.MsgspecError)
+_PACKAGE = Path(__file__).resolve().parents[1]
+_TOKENIZER_FILES = ("*.json", "*.jinja", "additional_chat_templates/*.jinja")
+
+
+class StoredTrace(NamedTuple):
+    """What is kept of a trace; see ``LoadedTrace``."""
+
+    encoding: EncodingInfo
+    models: int
+    lines: npt.NDArray[np.int64]
+    dense: DenseTrace
+
+
+class _About(msgspec.Struct, frozen=True, kw_only=True):
+    """What a stored file says about itself beside its rows."""
+
+    schema: str
+    key: str
+    encoding: EncodingInfo
+    models: int
+    block_size: int
+    distinct_blocks: int
+
+
+def store_folder() -> Path:
+    """``interned`` in ``KEEPWARM_CACHE_DIR``, else in ``keepwarm`` of the user's cache folder."""
+    chosen = os.environ.get("KEEPWARM_CACHE_DIR")
+    if chosen:
+        return Path(chosen).expanduser() / "interned"
+    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(cache).expanduser() / "keepwarm" / "interned"
+
+
+def trace_key(trace: Trace, first: Request, options: TraceOptions, block_size: int) -> str | None:
+    """A digest of the file and of all that decides its ids; None where a server does, out of our sight.
+
+    Raises:
+        InputError: the trace, the template or the tokenizer is not there.
+    """
+    parts = [
+        _SCHEMA,
+        _code_digest(),
+        trace.sha256,
+        trace.format,
+        str(options.format == "auto"),
+        str(block_size),
+    ]
+    if first.hashed is None:
+        if options.tokenizer is not None and is_server(options.tokenizer):
+            return None
+        parts += [version("tokenizers"), version("jinja2"), *_encoder_parts(trace, first, options)]
+    return _digest(part.encode("utf-8", "surrogatepass") for part in parts)
+
+
+def _encoder_parts(trace: Trace, first: Request, options: TraceOptions) -> Iterator[str]:
+    """Name and content of tokenizer and template: a file of the same name may change."""
+    yield options.tokenizer or ""
+    if options.tokenizer is not None:
+        yield _content_digest(tokenizer_folder(options.tokenizer))
+    template = chosen_template(trace.path, first, options.chat_template)
+    yield str(template or "")
+    if template is not None:
+        yield _content_digest(template)
+
+
+def _content_digest(path: Path) -> str:
+    if path.is_file() and path.name != "tokenizer.json":
+        return _digest([path.read_bytes()])
+    folder = path.parent if path.is_file() else path
+    files = sorted(file for pattern in _TOKENIZER_FILES for file in folder.glob(pattern) if file.is_file())
+    return _digest(part for file in files for part in (file.name.encode(), file.read_bytes()))
+
+
+def _code_digest() -> str:
+    """Of the code that makes ids from a file: another version of it must not use what this one left."""
+    files = [
+        *(_PACKAGE / "trace").rglob("*"),
+        *(_PACKAGE / "cache" / name for name in ("load.py", "intern.py")),
+    ]
+    kept = sorted(file for file in files if file.suffix in (".py", ".jinja", ".json"))
+    return _digest(part for file in kept for part in (file.name.encode(), file.read_bytes()))
+
+
+def _digest(parts: Iterator[bytes] | list[bytes]) -> str:
+    digest = hashlib.blake2b(digest_size=20)
+    for part in parts:
+        digest.update(b"%d:" % len(part) + part)
+    return digest.hexdigest()
+
+
+class TraceStore:
+    """Interned traces in ``folder``, by key. No method raises for what is on the disk."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def load(self, key: str) -> StoredTrace | None:
+        """The trace stored under ``key``; None if there is none or its file is damaged."""
+        path = self._path(key)
+        try:
+            table = pq.read_table(path, page_checksum_verification=True, use_threads=False)
+            found = _from_table(table, key)
+            os.utime(path)  # keeps it from being the next to go
+        except _UNUSABLE:
+            return None
+        return found
+
+    def save(self, key: str, stored: StoredTrace) -> None:
+        """Store a trace, whole or not at all; where that is impossible nothing happens."""
+        with contextlib.suppress(*_UNUSABLE):
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(suffix=".tmp", dir=self.folder)
+            temporary = Path(name)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    pq.write_table(_to_table(key, stored), file, compression="zstd", write_page_checksum=True)
+                temporary.replace(self._path(key))
+            finally:
+                temporary.unlink(missing_ok=True)
+            self._prune()
+
+    def _path(self, key: str) -> Path:
+        return self.folder / f"{key}.parquet"
+
+    def _prune(self) -> None:
+        files = [(file, file.stat()) for file in self.folder.glob("*.parquet")]
+        left_bytes = sum(info.st_size for _, info in files)
+        for file, info in sorted(files, key=lambda item: item[1].st_mtime_ns):
+            if left_bytes <= _MOST_BYTES:
+                return
+            file.unlink(missing_ok=True)
+            left_bytes -= info.st_size
+
+
+def _to_table(key: str, stored: StoredTrace) -> pa.Table:
+    dense = stored.dense
+    about = _About(
+        schema=_SCHEMA,
+        key=key,
+        encoding=stored.encoding,
+        models=stored.models,
+        block_size=dense.block_size,
+        distinct_blocks=dense.distinct_blocks,
+    )
+    columns = {
+        "line": stored.lines,
+        "prompt_tokens": dense.prompt_tokens,
+        "output_tokens": dense.output_tokens,
+        "skip_reads": dense.skip_reads,
+        "time_s": dense.time_s,
+        "cached_tokens": dense.cached_tokens,
+        "blocks": pa.LargeListArray.from_arrays(pa.array(dense.starts), pa.array(dense.ids)),
+    }
+    return pa.table(columns).replace_schema_metadata({_METADATA_KEY: msgspec.json.encode(about)})
+
+
+def _from_table(table: pa.Table, key: str) -> StoredTrace:
+    """The trace in a table of ours. Raises one of ``_UNUSABLE`` if it is not quite that."""
+    about = msgspec.json.decode(table.schema.metadata[_METADATA_KEY], type=_About)
+    if (about.schema, about.key) != (_SCHEMA, key):
+        raise ValueError("a file of another schema, or under another name")
+    blocks = table["blocks"].combine_chunks()
+    starts = _array(blocks.offsets, np.int64)
+    dense = DenseTrace(
+        block_size=about.block_size,
+        distinct_blocks=about.distinct_blocks,
+        starts=starts,
+        ids=_array(blocks.values, np.int32),
+        prompt_tokens=_array(table["prompt_tokens"], np.int64),
+        output_tokens=_array(table["output_tokens"], np.int64),
+        skip_reads=_array(table["skip_reads"], np.bool_),
+        time_s=_array(table["time_s"], np.float64),
+        cached_tokens=_array(table["cached_tokens"], np.int64),
+    )
+    _check(dense)
+    return StoredTrace(about.encoding, about.models, _array(table["line"], np.int64), dense)
+
+
+def _array(column: pa.Array, kind: type[_Number]) -> npt.NDArray[_Number]:
+    values = np.asarray(column)
+    if values.dtype != kind:
+        raise TypeError(f"a column of {values.dtype}")
+    values = np.ascontiguousarray(values)
+    values.setflags(write=False)
+    return values
+
+
+def _check(dense: DenseTrace) -> None:
+    """That indices stay inside arrays: kernels do not look."""
+    starts, ids = dense.starts, dense.ids
+    if not dense.requests or len(starts) != dense.requests + 1 or starts[0] or starts[-1] != len(ids):
+        raise ValueError("rows and blocks do not belong together")
+    if (np.diff(starts) < 0).any() or dense.prompt_tokens.min() < 0 or dense.output_tokens.min() < 0:
+        raise ValueError("negative lengths")
+    if len(ids) and (ids.min() < 0 or ids.max() >= dense.distinct_blocks):
+        raise ValueError("block ids out of range")
