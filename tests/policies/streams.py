@@ -154,6 +154,13 @@ class Server:
         return [BlockHash(self.rename(self.numbers.setdefault(p, len(self.numbers)))) for p in prefixes]
 
 
+def skewed(seed: int, capacity: int, length: int = 400) -> list[int]:
+    """Accesses to contents of which the first few are asked for most, and that drift."""
+    rng = random.Random(seed)
+    spread = capacity * rng.choice([1.2, 2, 4])
+    return [int(spread * rng.random() ** 3) + i // 50 for i in range(length)]
+
+
 def single_blocks(policy: VictimOrder, accesses: Sequence[int]) -> list[int | None]:
     """The cache of the papers: one block at a time, let go at once. Of each access the content evicted.
 
