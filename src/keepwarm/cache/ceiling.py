@@ -8,12 +8,11 @@ import numpy.typing as npt
 from keepwarm.cache.dense import DenseTrace
 
 
-def stored_blocks(trace: DenseTrace, *, ignore_output: bool = False) -> npt.NDArray[np.int64]:
-    """Per request, how many of its known blocks are stored in the end: full ones whose KV was computed."""
-    tokens = trace.prompt_tokens
-    if not ignore_output:
-        tokens = tokens + np.maximum(trace.output_tokens - 1, 0)  # the last sampled token has no KV
-    return np.minimum(np.diff(trace.starts), tokens // trace.block_size)
+def computed_tokens(trace: DenseTrace, *, ignore_output: bool) -> npt.NDArray[np.int64]:
+    """Tokens of each request whose KV exists in the end: all but the last sampled one."""
+    if ignore_output:
+        return trace.prompt_tokens
+    return trace.prompt_tokens + np.maximum(trace.output_tokens - 1, 0)
 
 
 def unbounded_hit_blocks(
@@ -26,7 +25,8 @@ def unbounded_hit_blocks(
     """
     starts, owners = trace.starts[:-1], np.repeat(np.arange(trace.requests), np.diff(trace.starts))
     places = np.arange(len(trace.ids)) - np.repeat(starts, np.diff(trace.starts))
-    stored = places < np.repeat(stored_blocks(trace, ignore_output=ignore_output), np.diff(trace.starts))
+    stored_blocks = computed_tokens(trace, ignore_output=ignore_output) // trace.block_size
+    stored = places < np.repeat(stored_blocks, np.diff(trace.starts))
     first_owner = np.full(trace.distinct_blocks, trace.requests)
     ids, by = trace.ids[stored][::-1], owners[stored][::-1]
     first_owner[ids] = by  # of several entries the last assigned stays: the earliest request

@@ -16,6 +16,19 @@ class TraceOptions(msgspec.Struct, frozen=True, kw_only=True):
     )
 
 
+class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The server whose memory decides the capacity. Without GPU and memory only the model's shape is used."""
+
+    model_config: str  # path of a model's ``config.json``, or its folder
+    gpu: str | None = None  # a name such as H100
+    gpu_memory_gib: float | None = None  # one GPU's, as its driver tells it; takes the place of ``gpu``'s
+    tensor_parallel: int = 1
+    kv_cache_dtype: str = "auto"
+    gpu_memory_utilization: float | None = None  # None: vLLM's default
+    weights_gib: float | None = None  # of the whole model; None: from its configuration or files
+    overhead_gib: float | None = None  # of one GPU; None: an allowance
+
+
 class SimulateOptions(TraceOptions, frozen=True, kw_only=True):
     """A table of policies and capacities, and how the cache serves requests."""
 
@@ -23,5 +36,7 @@ class SimulateOptions(TraceOptions, frozen=True, kw_only=True):
     capacities_blocks: tuple[int, ...] = ()  # usable blocks; empty: doubling, from the largest request on
     ignore_output: bool = False  # leave out the blocks that decoding fills
     match_unit_tokens: int | None = None  # a hit is a whole number of these; None: one block
+    server: ServerOptions | None = None  # adds the capacity it would have
+    kv_events: str | None = None  # path of a recording of vLLM's KV events to compare with
     threads: int | None = None  # None: one for each core this process may use
     store: bool = True  # keep the interned trace for the next run

@@ -31,7 +31,7 @@ def render_simulation(simulation: Simulation, *, width: int, colour: bool) -> st
 
 
 def _header(simulation: Simulation, width: int) -> Iterator[tuple[str, str | Text]]:
-    info, cache = simulation.input, simulation.cache
+    info = simulation.input
     yield "trace", Text(shorten(visible(info.path), width - 12), style="bold")
     yield "", f"{visible(info.format)} · {counted(info.requests, 'request')}"
     if info.skipped:
@@ -40,19 +40,8 @@ def _header(simulation: Simulation, width: int) -> Iterator[tuple[str, str | Tex
             yield "", f"line {line.line}: {clip(visible(line.reason), 2 * width)}"
         if len(info.skipped) > _MOST_SKIPPED:
             yield "", f"and {len(info.skipped) - _MOST_SKIPPED} more; --json lists all"
-    encoding = simulation.encoding
-    names = f"{visible(encoding.tokenizer)} · chat template {visible(encoding.chat_template)}"
-    yield "tokens", f"{names} · {visible(encoding.note)}"
-    unit = (
-        ""
-        if cache.match_unit_tokens == cache.block_size
-        else f"hits in {cache.match_unit_tokens}-token units, "
-    )
-    output = "output left out" if cache.ignore_output else "output takes space"
-    yield (
-        "cache",
-        f"{cache.block_size}-token blocks, {unit}{output}, {counted(cache.distinct_blocks, 'distinct block')}",
-    )
+    yield "tokens", _tokens(simulation)
+    yield "cache", _cache(simulation.cache)
     yield "replay", f"one request after another in {_order(simulation)}, each freed before the next"
     for caveat in _caveats(simulation):
         yield "note", caveat

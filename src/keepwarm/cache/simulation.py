@@ -35,6 +35,37 @@ class CacheInfo(msgspec.Struct, frozen=True, kw_only=True):
     largest_prompt_blocks: int
 
 
+class ServerSize(msgspec.Struct, frozen=True, kw_only=True):
+    """An estimate of the blocks a server has; see ``keepwarm.cache.sizing.Sizing``. GiB are one GPU's."""
+
+    gpu: str
+    tensor_parallel: int
+    gpu_memory_gib: float
+    gpu_memory_utilization: float
+    weights_gib: float
+    weights_source: str
+    overhead_gib: float
+    kv_gib: float
+    block_size: int
+    bytes_per_block: int
+    blocks: int
+    usable_blocks: int
+    max_model_len: int | None
+    summary: str
+
+
+class RecordedEvents(msgspec.Struct, frozen=True, kw_only=True):
+    """What a recording of KV events holds; see ``keepwarm.cache.kv_events.KvEventCounts``."""
+
+    path: str
+    stored_blocks: int
+    removed_blocks: int
+    clears: int
+    peak_resident_blocks: int
+    unseen_removed_blocks: int
+    skipped_events: int
+
+
 class Ceiling(msgspec.Struct, frozen=True, kw_only=True):
     """Hits of a cache that loses nothing: what no policy and no capacity can exceed. Simulated."""
 
@@ -55,12 +86,44 @@ class ReuseAfterEviction(msgspec.Struct, frozen=True, kw_only=True):
     p99_blocks: int
 
 
+class WorstRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request on which record and simulation differ, by the line of the file that it was read from."""
+
+    line: int
+    recorded_tokens: int
+    simulated_tokens: int
+
+
+class HitResidual(msgspec.Struct, frozen=True, kw_only=True):
+    """Recorded ``cached_tokens`` against simulated hits, over the requests that recorded them.
+
+    ``residual_tokens`` is recorded less simulated: positive where the server hit more.
+    """
+
+    requests: int
+    query_tokens: int
+    recorded_tokens: int
+    simulated_tokens: int
+    residual_tokens: int
+    equal_requests: int
+    worst: tuple[WorstRequest, ...]
+
+
+class EventResidual(msgspec.Struct, frozen=True, kw_only=True):
+    """Recorded KV events against simulated ones; residuals are recorded less simulated."""
+
+    simulated_stored_blocks: int
+    simulated_evicted_blocks: int
+    stored_residual_blocks: int
+    evicted_residual_blocks: int
+
+
 class SimulationRow(msgspec.Struct, frozen=True, kw_only=True):
     """One policy at one capacity. All figures are simulated.
 
-    ``evicted_blocks`` counts hashes removed; ``evicted_then_requested_blocks`` those of them that a later
-    request asked for while they were gone; ``cut_answers`` the requests whose answer outgrew the capacity
-    and ended there.
+    ``evicted_blocks`` counts hashes removed; ``evicted_then_requested_blocks`` blocks that a request asked
+    for and that had been cached and evicted before; ``cut_answers`` requests whose answer outgrew the
+    capacity and ended there. ``kv_gib``: memory of one GPU for so many blocks, where the model is known.
     """
 
     policy: str
@@ -73,6 +136,9 @@ class SimulationRow(msgspec.Struct, frozen=True, kw_only=True):
     evicted_then_requested_blocks: int
     reuse_after_eviction: ReuseAfterEviction | None  # None: nothing evicted was asked for again
     cut_answers: int
+    kv_gib: float | None = None
+    recorded_hits: HitResidual | None = None  # None: the trace records none
+    recorded_events: EventResidual | None = None  # None: no recording was given
 
 
 class Simulation(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,5 +148,7 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
     input: InputInfo
     encoding: EncodingInfo
     cache: CacheInfo
+    server: ServerSize | None
+    kv_events: RecordedEvents | None
     ceiling: Ceiling
     rows: tuple[SimulationRow, ...]

@@ -1,0 +1,85 @@
+"""What was asked of a simulation, checked against what there is: policies, capacities, match unit."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from keepwarm._errors import InputError
+from keepwarm.cache.ceiling import computed_tokens
+from keepwarm.cache.dense import DenseTrace
+from keepwarm.cache.kernels import kernel_policies
+from keepwarm.cache.load import LoadedTrace
+
+DEFAULT_POLICIES = ("lru", "computecache", "belady")
+
+
+def chosen_policies(names: Sequence[str]) -> tuple[str, ...]:
+    """``names``, or the usual ones if there are none. Raises InputError: one is unknown or named twice."""
+    known = kernel_policies()
+    chosen = tuple(names) or tuple(name for name in DEFAULT_POLICIES if name in known)
+    for index, name in enumerate(chosen):
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            guess = f"did you mean {near[0]}? " if near else ""
+            raise InputError(f"unknown policy {name!r}; {guess}known are: {', '.join(known)}")
+        if name in chosen[:index]:
+            raise InputError(f"policy {name!r} is named twice; name each once")
+    return chosen
+
+
+def check_capacities(capacities_blocks: Sequence[int]) -> None:
+    """Raises InputError: a capacity is not positive or named twice."""
+    for index, capacity in enumerate(capacities_blocks):
+        if capacity < 1:
+            raise InputError(f"capacity of {capacity!r} blocks is not positive; give usable blocks, say 1024")
+        if capacity in capacities_blocks[:index]:
+            raise InputError(f"capacity of {capacity!r} blocks is named twice; name each once")
+
+
+def check_fit(loaded: LoadedTrace, capacities_blocks: Sequence[int]) -> None:
+    """Raises InputError: a prompt fits one of the capacities nowhere, so a server would never admit it."""
+    trace, smallest = loaded.dense, min(capacities_blocks)
+    needed = largest_prompt_blocks(trace)
+    if smallest >= needed:
+        return
+    place = f"line {loaded.lines[trace.prompt_tokens.argmax()]} of {str(loaded.trace.path)!r}"
+    raise InputError(
+        f"capacity of {smallest} blocks is below one request: the prompt at {place} takes {needed} blocks "
+        f"of {trace.block_size} tokens; give at least {needed}"
+    )
+
+
+def chosen_match_unit_blocks(match_unit_tokens: int | None, block_size: int) -> int:
+    """The unit in blocks, one if none is given. Raises InputError: it is no multiple of the block size."""
+    if match_unit_tokens is None:
+        return 1
+    if match_unit_tokens < 1 or match_unit_tokens % block_size:
+        raise InputError(
+            f"match unit of {match_unit_tokens!r} tokens is no multiple of the block size {block_size}; "
+            f"give {block_size}, {2 * block_size} or the like"
+        )
+    return match_unit_tokens // block_size
+
+
+def default_capacities(trace: DenseTrace, *, ignore_output: bool) -> Iterator[int]:
+    """Powers of two, from the first that holds the largest prompt to the first that holds everything.
+
+    "Everything" is what the trace stores at most: its distinct blocks, and full output blocks of
+    unknown content.
+    """
+    capacity = 1 << max(0, largest_prompt_blocks(trace) - 1).bit_length()
+    known = np.diff(trace.starts)
+    full = computed_tokens(trace, ignore_output=ignore_output) // trace.block_size
+    everything = trace.distinct_blocks + int(np.maximum(full - known, 0).sum())
+    yield capacity
+    while capacity < everything:
+        capacity *= 2
+        yield capacity
+
+
+def largest_prompt_blocks(trace: DenseTrace) -> int:
+    """Blocks that the longest prompt takes, the part-block at its end included."""
+    return -(-int(trace.prompt_tokens.max()) // trace.block_size)

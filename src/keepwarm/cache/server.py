@@ -1,0 +1,49 @@
+"""The capacity that a server would have, and the memory that a capacity takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from keepwarm.cache.models import ModelConfig, read_model_config
+from keepwarm.cache.options import ServerOptions
+from keepwarm.cache.simulation import ServerSize
+from keepwarm.cache.sizing import DEFAULT_UTILIZATION, SizingOptions, blocks_to_gib, size_cache
+
+
+class Server(NamedTuple):
+    """A model's cache, and how much of it a GPU holds where one was named."""
+
+    model: ModelConfig
+    sizing: SizingOptions
+    size: ServerSize | None
+
+    def kv_gib(self, capacity_blocks: int) -> float:
+        """GiB of one GPU that so many usable blocks take."""
+        return blocks_to_gib(capacity_blocks, self.model, self.sizing)
+
+
+def read_server(options: ServerOptions, block_size: int) -> Server:
+    """The server that ``options`` describe.
+
+    Raises:
+        InputError: an option out of range, an unknown GPU, a model that is refused or whose weights are
+            unknown, or no memory left for KV.
+    """
+    path = Path(options.model_config)
+    sizing = SizingOptions(
+        block_size=block_size,
+        tensor_parallel=options.tensor_parallel,
+        kv_cache_dtype=options.kv_cache_dtype,
+        gpu_memory_utilization=options.gpu_memory_utilization or DEFAULT_UTILIZATION,
+        weights_gib=options.weights_gib,
+        overhead_gib=options.overhead_gib,
+    )
+    model = read_model_config(path)
+    size = None
+    if options.gpu is not None or options.gpu_memory_gib is not None:
+        found = size_cache(path, sizing, gpu=options.gpu, memory_gib=options.gpu_memory_gib)
+        size = msgspec.convert({**found._asdict(), "summary": found.line()}, ServerSize)
+    return Server(model, sizing, size)
