@@ -18,6 +18,9 @@ if TYPE_CHECKING:
         TokenizerError,
         TraceError,
     )
+    from keepwarm.cache.options import ServerOptions, SimulateOptions
+    from keepwarm.cache.simulate import simulate_cache
+    from keepwarm.cache.simulation import Simulation
     from keepwarm.diagnose import diagnose as diagnose_trace
     from keepwarm.diagnose.findings import Diagnosis
     from keepwarm.diagnose.options import Options
@@ -31,18 +34,26 @@ __all__ = [
     "IntegrityError",
     "KeepwarmError",
     "Options",
+    "ServerOptions",
+    "SimulateOptions",
+    "Simulation",
     "TemplateError",
     "TokenizerError",
     "TraceError",
     "__version__",
     "diagnose_trace",
+    "simulate_cache",
 ]
 
 # The function has another name here than at home: `keepwarm.diagnose` is the package it lives in.
 _HOMES = {
     "Diagnosis": ("keepwarm.diagnose.findings", "Diagnosis"),
     "Options": ("keepwarm.diagnose.options", "Options"),
+    "ServerOptions": ("keepwarm.cache.options", "ServerOptions"),
+    "SimulateOptions": ("keepwarm.cache.options", "SimulateOptions"),
+    "Simulation": ("keepwarm.cache.simulation", "Simulation"),
     "diagnose_trace": ("keepwarm.diagnose", "diagnose"),
+    "simulate_cache": ("keepwarm.cache.simulate", "simulate_cache"),
 }
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -10,7 +11,7 @@ from rich.text import Text
 
 from keepwarm._console import facts, heading, to_text
 from keepwarm._text import clip, count, counted, percent, share, shorten, visible
-from keepwarm.cache.simulation import CacheInfo, Simulation, SimulationRow
+from keepwarm.cache.simulation import CacheInfo, ReuseAfterEviction, Simulation, SimulationRow
 
 _MOST_SKIPPED = 3
 
@@ -42,6 +43,8 @@ def _header(simulation: Simulation, width: int) -> Iterator[tuple[str, str | Tex
             yield "", f"and {len(info.skipped) - _MOST_SKIPPED} more; --json lists all"
     yield "tokens", _tokens(simulation)
     yield "cache", _cache(simulation.cache)
+    if simulation.server is not None:
+        yield "server", visible(simulation.server.summary)
     yield "replay", f"one request after another in {_order(simulation)}, each freed before the next"
     for caveat in _caveats(simulation):
         yield "note", caveat
@@ -85,25 +88,57 @@ def _verdict(simulation: Simulation) -> str:
     )
 
 
+class _Column(NamedTuple):
+    """A figure of a row; a column is shown where some row has the figure."""
+
+    title: str
+    shown: Callable[[SimulationRow], str | Text]
+
+
+def _columns(simulation: Simulation) -> list[_Column]:
+    ceiling = simulation.ceiling.hit_tokens
+    columns = [
+        _Column("hit rate", lambda row: percent(row.hit_rate)),
+        _Column("of ceiling", lambda row: share(row.hit_tokens, ceiling)),
+        _Column("hit tokens", lambda row: count(row.hit_tokens)),
+        _Column("evicted", lambda row: count(row.evicted_blocks)),
+        _Column("asked again", _asked_again),
+        _Column("KV GiB", lambda row: "" if row.kv_gib is None else f"{row.kv_gib:,.2f}"),
+        _Column("recorded hits", _hit_residual),
+        _Column("recorded evictions", _event_residual),
+    ]
+    return [column for column in columns if any(map(column.shown, simulation.rows))]
+
+
+def _asked_again(row: SimulationRow) -> Text:
+    blocks = row.evicted_then_requested_blocks
+    return Text(count(blocks), style="red" if blocks else "dim")
+
+
+def _hit_residual(row: SimulationRow) -> str:
+    hits = row.recorded_hits
+    if hits is None:
+        return ""
+    return f"{100 * hits.residual_tokens / max(1, hits.query_tokens):+.1f} points"
+
+
+def _event_residual(row: SimulationRow) -> str:
+    events = row.recorded_events
+    return "" if events is None else f"{events.evicted_residual_blocks:+,}"
+
+
 def _table(simulation: Simulation) -> Table:
     """Rows of one capacity side by side, so that policies can be compared."""
+    columns = _columns(simulation)
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
     table.add_column("capacity", justify="right", no_wrap=True)
     table.add_column("policy", no_wrap=True)
-    for title in ("hit rate", "of ceiling", "hit tokens", "evicted", "asked again"):
-        table.add_column(title, justify="right", no_wrap=True)
+    for column in columns:
+        table.add_column(column.title, justify="right", no_wrap=True)
     last = None
     for row in sorted(simulation.rows, key=lambda row: row.capacity_blocks):  # stable: policies as asked for
-        again = row.evicted_then_requested_blocks
-        table.add_row(
-            count(row.capacity_blocks) if row.capacity_blocks != last else "",
-            visible(row.policy),
-            percent(row.hit_rate),
-            share(row.hit_tokens, simulation.ceiling.hit_tokens),
-            count(row.hit_tokens),
-            count(row.evicted_blocks),
-            Text(count(again), style="red" if again else "dim"),
-        )
+        capacity = count(row.capacity_blocks) if row.capacity_blocks != last else ""
+        table.add_row(capacity, visible(row.policy), *(column.shown(row) for column in columns))
         last = row.capacity_blocks
     return table
 
@@ -112,17 +147,27 @@ def _remarks(simulation: Simulation) -> Iterator[str]:
     yield "capacity: usable blocks, vLLM's number less 1; evicted, asked again: blocks"
     worst = max(simulation.rows, key=lambda row: row.evicted_then_requested_blocks)
     if worst.reuse_after_eviction is not None:
-        yield _reuse_line(worst)
-    for row in simulation.rows:
-        if row.cut_answers:
-            answers = counted(row.cut_answers, "answer")
-            yield f"{answers} outgrew {count(row.capacity_blocks)} blocks and ended there"
-            return
+        yield _reuse_line(worst, worst.reuse_after_eviction)
+    hits = simulation.rows[0].recorded_hits
+    if hits is not None:
+        doubt = "" if simulation.encoding.exact else "; tokens are approximate, so is this"
+        yield (
+            f"recorded hits: the server's {percent(hits.recorded_tokens / max(1, hits.query_tokens))} of "
+            f"{counted(hits.requests, 'request')}, less those simulated{doubt}"
+        )
+    events = simulation.kv_events
+    if events is not None:
+        yield (
+            f"recorded evictions: {counted(events.removed_blocks, 'block')} removed by the server, less "
+            f"those simulated; it had {count(events.peak_resident_blocks)} cached at most"
+        )
+    cut = next((row for row in simulation.rows if row.cut_answers), None)
+    if cut is not None:
+        answers = counted(cut.cut_answers, "answer")
+        yield f"{answers} outgrew {count(cut.capacity_blocks)} blocks and ended there"
 
 
-def _reuse_line(row: SimulationRow) -> str:
-    reuse = row.reuse_after_eviction
-    assert reuse is not None
+def _reuse_line(row: SimulationRow, reuse: ReuseAfterEviction) -> str:
     return (
         f"evicted, then asked for again ({visible(row.policy)}, {count(row.capacity_blocks)} blocks): "
         f"half within {count(reuse.p50_blocks)} blocks handed out since, "

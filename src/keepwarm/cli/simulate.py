@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from keepwarm._errors import InputError
 from keepwarm.cli import options as shared
 from keepwarm.cli.output import screen, write_bytes, write_text
 from keepwarm.cli.progress import progress_bar
 
-app = typer.Typer(
-    help="Replay a trace through a model of the cache.", rich_markup_mode=None, add_completion=False
-)
+if TYPE_CHECKING:
+    from keepwarm.cache.options import ServerOptions
+
+app = typer.Typer(help="Replay a trace through a model of the cache.", rich_markup_mode=None)
 
 Policies = Annotated[
     str | None,
@@ -41,10 +43,53 @@ MatchUnit = Annotated[
         "--match-unit-tokens",
         metavar="N",
         min=1,
-        help="A hit is a multiple of it. Without it: one block.",
+        help="Hits are multiples of it. Without it: the model's, else one block.",
     ),
 ]
-Threads = Annotated[int | None, typer.Option("--threads", metavar="N", min=1, help="Without it: all cores.")]
+KvEvents = Annotated[
+    str | None,
+    typer.Option("--kv-events", metavar="FILE", help="Recorded vLLM KV events to compare with."),
+]
+ModelConfig = Annotated[
+    str | None,
+    typer.Option(
+        "--model-config", metavar="FILE|DIR", help="A model's config.json: bytes per block, refusals."
+    ),
+]
+Gpu = Annotated[
+    str | None,
+    typer.Option("--gpu", metavar="NAME", help="Also the capacity of this GPU; needs --model-config."),
+]
+GpuMemory = Annotated[
+    float | None,
+    typer.Option("--gpu-memory-gib", metavar="GIB", help="Memory of one GPU. Without it: --gpu's."),
+]
+GpuUtilization = Annotated[
+    float | None,
+    typer.Option(
+        "--gpu-memory-utilization", metavar="SHARE", help="vLLM's setting of that name. Without it: 0.92."
+    ),
+]
+TensorParallel = Annotated[
+    int, typer.Option("--tensor-parallel", metavar="N", min=1, help="GPUs that share the model.")
+]
+KvCacheDtype = Annotated[
+    str, typer.Option("--kv-cache-dtype", metavar="TYPE", help="vLLM's setting of that name.")
+]
+Weights = Annotated[
+    float | None,
+    typer.Option("--weights-gib", metavar="GIB", help="The model's weights. Without it: estimated."),
+]
+Overhead = Annotated[
+    float | None,
+    typer.Option(
+        "--overhead-gib", metavar="GIB", help="One GPU's activations and the like. Without it: estimated."
+    ),
+]
+Threads = Annotated[
+    int | None,
+    typer.Option("--threads", metavar="N", min=1, help="Rows computed at once. Without it: one a core."),
+]
 NoStore = Annotated[
     bool, typer.Option("--no-store", help="Neither use nor keep the interned trace of an earlier run.")
 ]
@@ -61,6 +106,15 @@ def cache_command(
     chat_template: shared.ChatTemplate = None,
     block_size: shared.BlockSize = None,
     match_unit_tokens: MatchUnit = None,
+    kv_events: KvEvents = None,
+    model_config: ModelConfig = None,
+    gpu: Gpu = None,
+    gpu_memory_gib: GpuMemory = None,
+    gpu_memory_utilization: GpuUtilization = None,
+    tensor_parallel: TensorParallel = 1,
+    kv_cache_dtype: KvCacheDtype = "auto",
+    weights_gib: Weights = None,
+    overhead_gib: Overhead = None,
     threads: Threads = None,
     no_store: NoStore = False,
     json: shared.Json = False,
@@ -82,6 +136,17 @@ def cache_command(
         capacities_blocks=shared.counts(capacity_blocks),
         ignore_output=ignore_output,
         match_unit_tokens=match_unit_tokens,
+        server=_server(
+            model_config,
+            gpu=gpu,
+            gpu_memory_gib=gpu_memory_gib,
+            gpu_memory_utilization=gpu_memory_utilization,
+            tensor_parallel=tensor_parallel,
+            kv_cache_dtype=kv_cache_dtype,
+            weights_gib=weights_gib,
+            overhead_gib=overhead_gib,
+        ),
+        kv_events=kv_events,
         threads=threads,
         store=not no_store,
     )
@@ -94,3 +159,16 @@ def cache_command(
 
     width, colour = screen()
     write_text(render_simulation(simulation, width=width, colour=colour))
+
+
+def _server(model_config: str | None, **settings: str | float | None) -> ServerOptions | None:
+    """The server described, if one is. Raises InputError: settings of it, but no model."""
+    from keepwarm.cache.options import ServerOptions
+
+    given = [name for name, value in settings.items() if value not in (None, 1, "auto")]
+    if model_config is not None:
+        return ServerOptions(model_config=model_config, **settings)  # type: ignore[arg-type]
+    if given:
+        option = f"--{given[0].replace('_', '-')}"
+        raise InputError(f"{option} says nothing without a model; add --model-config FILE, its config.json")
+    return None
