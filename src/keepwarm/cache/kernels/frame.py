@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from keepwarm.cache.kernels.bitmap import floor_log2
 from keepwarm.cache.kernels.operations import (
     State,
     check,
@@ -19,6 +20,7 @@ from keepwarm.cache.kernels.operations import (
     on_evict,
     on_free,
     on_hits,
+    on_start,
     pop_victim,
 )
 from keepwarm.cache.kernels.pool import (
@@ -31,6 +33,7 @@ from keepwarm.cache.kernels.pool import (
     UNKNOWN,
     Pool,
     Requests,
+    asked_blocks,
     blank_slots,
     forget_content,
     look_up,
@@ -54,6 +57,7 @@ class Outcome(NamedTuple):
 
 def replay_requests(requests: Requests, pool: Pool, state: State, outcome: Outcome) -> int:
     """Serve all requests. 0, or request index * FAULTS + fault where a check failed."""
+    on_start(state, pool, requests)
     for index in range(len(requests.prompt_tokens)):
         serve(requests, pool, state, outcome, index)
         if CHECKED:
@@ -73,11 +77,11 @@ def serve(requests: Requests, pool: Pool, state: State, outcome: Outcome, index:
         return
     events = pool.counters[EVENTS]
     ids = requests.ids[requests.starts[index] : requests.starts[index + 1]]
-    asked = 0 if requests.skip_reads[index] else min(len(ids), max(0, prompt_tokens - 1) // block_size)
+    asked = asked_blocks(requests, pool, index)
     hits = look_up(pool, ids, asked)
     outcome.requested_again_blocks[index] = count_lost(pool, ids, hits, asked, outcome.reuse_gaps_log2)
     hits -= hits % pool.match_unit_blocks
-    on_admit(state, pool, ids, asked, hits)
+    on_admit(state, pool, requests, index, asked, hits)
     on_hits(state, pool, hits)
     allocate(pool, state, hits, prompt_blocks, outcome.evicted_ids)
 
@@ -112,16 +116,6 @@ def count_lost(
             lost += 1
             gaps_log2[floor_log2(time + place + 2)] += 1
     return lost
-
-
-def floor_log2(value: int) -> int:
-    """Of a positive integer, exact over 63 bits."""
-    result = 0
-    for shift in (32, 16, 8, 4, 2, 1):
-        if value >> shift:
-            value >>= shift
-            result += shift
-    return result
 
 
 def allocate(pool: Pool, state: State, start: int, stop: int, evicted_ids: npt.NDArray[np.int64]) -> None:

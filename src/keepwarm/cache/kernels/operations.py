@@ -19,8 +19,15 @@ from keepwarm.cache.kernels.pool import Pool, Requests
 State = Any  # a NamedTuple of arrays and integers, another one for each policy
 
 
-def on_admit(state: State, pool: Pool, ids: npt.NDArray[np.int32], asked: int, hits: int) -> None:
-    """A request is admitted. It could hit ``ids[:asked]`` and hits ``hits`` of them; ``on_hits`` follows."""
+def on_start(state: State, pool: Pool, requests: Requests) -> None:
+    """A replay of all ``requests`` begins."""
+
+
+def on_admit(state: State, pool: Pool, requests: Requests, index: int, asked: int, hits: int) -> None:
+    """Request ``index`` is admitted; of its ids it could hit the first ``asked``, and does hit ``hits``.
+
+    ``on_hits`` follows.
+    """
 
 
 def on_hits(state: State, pool: Pool, hits: int) -> None:
@@ -56,9 +63,13 @@ def check(state: State, pool: Pool, held: npt.NDArray[np.int64]) -> int:
 
 
 class Setup(NamedTuple):
-    """What a policy may know when its state is made. ``slots`` are the blocks there are arrays for."""
+    """What a policy may know when its state is made: how long its arrays have to be.
+
+    ``slots`` is the capacity, or less if the trace cannot fill it; ``table_blocks`` the longest block table.
+    """
 
     slots: int
+    table_blocks: int
     distinct_blocks: int
     requests: Requests
 
@@ -75,7 +86,8 @@ class PolicyKernel(NamedTuple):
     pop_victim: Callable[[State, Pool], int]
     on_free: Callable[[State, Pool, int], None]
     check: Callable[[State, Pool, npt.NDArray[np.int64]], int]
-    on_admit: Callable[[State, Pool, npt.NDArray[np.int32], int, int], None] = on_admit
+    on_start: Callable[[State, Pool, Requests], None] = on_start
+    on_admit: Callable[[State, Pool, Requests, int, int, int], None] = on_admit
     on_allocate: Callable[[State, Pool, int, int], None] = on_allocate
     on_evict: Callable[[State, Pool, int, int], None] = on_evict
     on_cache: Callable[[State, Pool, int, int], None] = on_cache

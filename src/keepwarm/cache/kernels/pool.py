@@ -68,6 +68,15 @@ def new_pool(capacity_blocks: int, match_unit_blocks: int, distinct_blocks: int,
     )
 
 
+def asked_blocks(requests: Requests, pool: Pool, index: int) -> int:
+    """How many of its first ids a request looks up: never that of its last token; 0 if it is too large."""
+    prompt_tokens = requests.prompt_tokens[index]
+    if requests.skip_reads[index] or prompt_tokens > pool.capacity_blocks * requests.block_size:
+        return 0
+    known = requests.starts[index + 1] - requests.starts[index]
+    return int(min(known, max(0, prompt_tokens - 1) // requests.block_size))
+
+
 def look_up(pool: Pool, ids: npt.NDArray[np.int32], asked: int) -> int:
     """Put the slots of the longest cached prefix of ``ids[:asked]`` into the table; returns its length."""
     places, table = pool.places, pool.table

@@ -9,13 +9,22 @@ import numpy.typing as npt
 
 from keepwarm._errors import InputError, IntegrityError
 from keepwarm.cache.dense import DenseTrace
-from keepwarm.cache.kernels import lru
+from keepwarm.cache.kernels import belady, computecache, computecache_window, lfu, lru, s3fifo, sieve, slru
 from keepwarm.cache.kernels.compile import compiled_replay
 from keepwarm.cache.kernels.frame import FAULTS, Outcome
 from keepwarm.cache.kernels.operations import PolicyKernel, Setup
 from keepwarm.cache.kernels.pool import EVENTS, Requests, new_pool
 
-KERNELS: dict[str, PolicyKernel] = {"lru": lru.KERNEL}
+KERNELS: dict[str, PolicyKernel] = {
+    "lru": lru.KERNEL,
+    "computecache-window": computecache_window.KERNEL,
+    "computecache": computecache.KERNEL,
+    "slru": slru.KERNEL,
+    "s3fifo": s3fifo.KERNEL,
+    "sieve": sieve.KERNEL,
+    "lfu": lfu.KERNEL,
+    "belady": belady.KERNEL,
+}
 _GAPS = 64
 
 
@@ -75,7 +84,9 @@ def run_kernel(
     capacity_blocks = min(capacity_blocks, max(1, int(most_blocks.sum())))  # more would stay blank
     table_blocks = min(capacity_blocks, int(most_blocks.max(initial=0)))
     pool = new_pool(capacity_blocks, match_unit_blocks, trace.distinct_blocks, table_blocks)
-    state = kernel.new_state(Setup(capacity_blocks, trace.distinct_blocks, requests), **parameters)
+    state = kernel.new_state(
+        Setup(capacity_blocks, table_blocks, trace.distinct_blocks, requests), **parameters
+    )
     outcome = _new_outcome(trace.requests, int(most_blocks.sum()) if record_events else 0)
     replay = compiled_replay(policy, kernel, checked=check_integrity)
     fault = replay(requests, pool, state, outcome)

@@ -1,0 +1,219 @@
+"""The kernel of ``policies/belady.py``: a queue for each place in the order, and a bitmap of those in use.
+
+Blocks with the same next use lie on one chain of prefixes and come back deepest first, which is the order
+they leave in: queue ``r`` holds those next asked for by request ``r``. Blocks that are never asked for again
+have a queue for each depth. A second bank of queues, above the first, is for duplicates. So the next
+victim is the head of the highest queue that is not empty. A block that comes back late (it was asked for and
+not hit, or gained or lost a twin) is put in by its depth and release, from the end of its queue.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from keepwarm.cache.kernels.bitmap import Bitmap, add_member, largest_member, new_bitmap, remove_member
+from keepwarm.cache.kernels.lists import (
+    Links,
+    count_nodes,
+    insert_before,
+    new_links,
+    pop_first,
+    unlink,
+    unlink_table,
+)
+from keepwarm.cache.kernels.operations import PolicyKernel, Setup
+from keepwarm.cache.kernels.pool import Pool, Requests, asked_blocks, has_twin
+
+# Where the counters of a state are.
+USED = 0  # blocks at the start of the table that are in use and have content
+FREED = 1  # requests that were freed
+TOP = 2  # no queue above is in use
+COUNTERS = 3
+
+
+class BeladyState(NamedTuple):
+    """``next_use[id]``: the request that asks for it next, ``requests`` if none does.
+
+    ``following_use[position]`` is that for the time after the request that asks for it at ``position`` of
+    all ids. Of slots there are ``depths`` and ``releases``, when they were freed.
+    """
+
+    slots: int
+    requests: int
+    bank: int  # queues in each of the two banks
+    next_use: npt.NDArray[np.int32]
+    following_use: npt.NDArray[np.int32]
+    depths: npt.NDArray[np.int32]
+    releases: npt.NDArray[np.int32]
+    links: Links
+    used_queues: Bitmap
+    counters: npt.NDArray[np.int64]
+
+
+def new_state(setup: Setup) -> BeladyState:
+    """Nothing is held; the uses are filled in by ``on_start``."""
+    requests = len(setup.requests.prompt_tokens)
+    bank = requests + setup.table_blocks
+    return BeladyState(
+        setup.slots,
+        requests,
+        bank,
+        np.full(setup.distinct_blocks, requests, dtype=np.int32),
+        np.empty(len(setup.requests.ids), dtype=np.int32),
+        np.zeros(setup.slots, dtype=np.int32),
+        np.zeros(setup.slots, dtype=np.int32),
+        new_links(setup.slots, 2 * bank),
+        new_bitmap(2 * bank),
+        np.zeros(COUNTERS, dtype=np.int64),
+    )
+
+
+def on_start(state: BeladyState, pool: Pool, requests: Requests) -> None:
+    """Go through all look-ups from the end: what is asked for when, by requests that are admitted."""
+    next_use, following_use, ids = state.next_use, state.following_use, requests.ids
+    for index in range(state.requests - 1, -1, -1):
+        start = requests.starts[index]
+        for position in range(start, start + asked_blocks(requests, pool, index)):
+            content = ids[position]
+            following_use[position] = next_use[content]
+            next_use[content] = index
+
+
+def on_admit(state: BeladyState, pool: Pool, requests: Requests, index: int, asked: int, hits: int) -> None:
+    """These uses are over: what is held of them and not hit moves to its next one."""
+    start = requests.starts[index]
+    for position in range(start, start + asked):
+        content = requests.ids[position]
+        state.next_use[content] = state.following_use[position]
+        oldest = pool.places[content]
+        if oldest < 0:
+            continue
+        if position - start >= hits:
+            place_again(state, pool, oldest)
+        twin = pool.next_twin[oldest]
+        while twin != oldest:
+            place_again(state, pool, twin)
+            twin = pool.next_twin[twin]
+
+
+def on_hits(state: BeladyState, pool: Pool, hits: int) -> None:
+    """Take them out of whatever queue they are in."""
+    unlink_table(state.links, pool.table, hits)
+    state.counters[USED] = hits
+
+
+def pop_victim(state: BeladyState, pool: Pool) -> int:  # noqa: ARG001 - the same for all policies
+    """Take the head of the highest queue."""
+    counters, after = state.counters, state.links.after
+    while True:
+        sentinel = state.slots + counters[TOP]
+        if after[sentinel] != sentinel:
+            return pop_first(state.links, sentinel)
+        if counters[TOP] == largest_member(state.used_queues, counters[TOP]):
+            remove_member(state.used_queues, counters[TOP])
+        counters[TOP] = largest_member(state.used_queues, counters[TOP])
+
+
+def on_evict(state: BeladyState, pool: Pool, slot: int, content: int) -> None:  # noqa: ARG001
+    """A last copy, if it is free, is a duplicate no more."""
+    if content < 0:
+        return
+    last = pool.places[content]
+    if last >= 0 and not has_twin(pool, last):
+        index = state.depths[last] - 1
+        if index >= state.counters[USED] or pool.table[index] != last:
+            place_again(state, pool, last)
+
+
+def on_cache(state: BeladyState, pool: Pool, start: int, stop: int) -> None:
+    """A block that was the only one with its hash, and is free, becomes a duplicate."""
+    state.counters[USED] = stop
+    for index in range(start, stop):
+        slot = pool.table[index]
+        state.depths[slot] = index + 1
+        twin = pool.next_twin[slot]
+        if twin != slot and pool.next_twin[twin] == slot:
+            place_again(state, pool, twin)
+
+
+def on_free(state: BeladyState, pool: Pool, blocks: int) -> None:
+    """Place each by its next use."""
+    counters = state.counters
+    counters[USED] = 0
+    counters[FREED] += 1
+    for index in range(blocks - 1, -1, -1):
+        slot = pool.table[index]
+        state.releases[slot] = counters[FREED]
+        place(state, pool, slot)
+
+
+def place_again(state: BeladyState, pool: Pool, slot: int) -> None:
+    """Move a free slot to where it belongs now."""
+    unlink(state.links, slot)
+    place(state, pool, slot)
+
+
+def place(state: BeladyState, pool: Pool, slot: int) -> None:
+    """Put a slot into its queue, normally at the end."""
+    queue = queue_of(state, pool, slot)
+    depth, release = state.depths[slot], state.releases[slot]
+    sentinel = state.slots + queue
+    node = state.links.before[sentinel]
+    if node == sentinel:
+        add_member(state.used_queues, queue)
+        state.counters[TOP] = max(state.counters[TOP], queue)
+    while node != sentinel and goes_before(state, depth, release, node):
+        node = state.links.before[node]
+    insert_before(state.links, state.links.after[node], slot)
+
+
+def goes_before(state: BeladyState, depth: int, release: int, node: int) -> bool:
+    """Whether a block of that depth and release leaves a queue before one that is in it."""
+    other = state.depths[node]
+    return bool(depth > other or (depth == other and release < state.releases[node]))
+
+
+def queue_of(state: BeladyState, pool: Pool, slot: int) -> int:
+    """Which queue a free slot belongs to."""
+    content = pool.contents[slot]
+    queue = int(state.next_use[content]) if content >= 0 else state.requests
+    if queue == state.requests:
+        queue += state.depths[slot] - 1
+    return queue + state.bank if has_twin(pool, slot) else queue
+
+
+def check(state: BeladyState, pool: Pool, held: npt.NDArray[np.int64]) -> int:
+    """1: broken links. 2: a wrong queue. 3: a wrong order in it. 4: a queue that is used and not marked."""
+    for queue in range(2 * state.bank):
+        sentinel = state.slots + queue
+        if not count_nodes(state.links, sentinel, held):
+            return 1
+        node = state.links.after[sentinel]
+        if node != sentinel and (
+            queue > state.counters[TOP] or not state.used_queues.words[queue >> 5] >> (queue & 31) & 1
+        ):
+            return 4
+        while node != sentinel:
+            if queue_of(state, pool, node) != queue:
+                return 2
+            behind = state.links.after[node]
+            if behind != sentinel and goes_before(state, state.depths[behind], state.releases[behind], node):
+                return 3
+            node = behind
+    return 0
+
+
+KERNEL = PolicyKernel(
+    new_state,
+    on_hits,
+    pop_victim,
+    on_free,
+    check,
+    on_start=on_start,
+    on_admit=on_admit,
+    on_evict=on_evict,
+    on_cache=on_cache,
+)
