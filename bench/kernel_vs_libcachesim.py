@@ -24,7 +24,7 @@ _RECORD = np.dtype([("time", "<u4"), ("id", "<u8"), ("size", "<u4"), ("next", "<
 
 
 def run() -> Result:
-    """The first accesses of the agent sessions at three capacities; the value is the least of the three ratios.
+    """The first accesses of the agent sessions at three capacities; the value is the least of three ratios.
 
     libCacheSim reads its own binary format from memory-mapped pages that are warm. The exact mode is timed
     on the same blocks for comparison: it does more, whole prefixes, reference counts and duplicates.

