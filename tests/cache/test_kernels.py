@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -46,16 +48,21 @@ rules = st.builds(
 )
 
 
-def assert_equal(stream: list[CacheRequest], block_size: int, policy: str, rules: Rules) -> None:
-    """Both replays, and the same events."""
+def assert_equal(
+    stream: list[CacheRequest], block_size: int, policy: str, rules: Rules, **parameters: object
+) -> None:
+    """Both replays, and the same events; ``parameters`` are the policy's own."""
     trace = intern_requests(stream, block_size)
-    run = run_kernel(trace, policy=policy, record_events=True, check_integrity=True, **rules._asdict())
+    run = run_kernel(
+        trace, policy=policy, record_events=True, check_integrity=True, **rules._asdict(), **parameters
+    )
     # A last request that never fits keeps the reference from answering without a pool.
     giant = CacheRequest(np.empty(0, dtype=np.uint64), (trace.starts[-1] + 10) * 10 * block_size + 10**9)
+    make_policy = policy_for(policy, stream, block_size=block_size, capacity_blocks=rules.capacity_blocks)
     rows = replay(
         [*stream, giant],
         block_size=block_size,
-        policy=policy_for(policy, stream, block_size=block_size, capacity_blocks=rules.capacity_blocks),
+        policy=partial(make_policy, **parameters),
         **rules._asdict(),
     )[:-1]
     dense_id = {}
@@ -74,3 +81,23 @@ def assert_equal(stream: list[CacheRequest], block_size: int, policy: str, rules
 @given(stream=streams, rules=rules)
 def test_every_event_is_the_reference_s(policy: str, stream: list[CacheRequest], rules: Rules) -> None:
     assert_equal(stream, BLOCK_SIZE, policy, rules)
+
+
+PARAMETERS = {
+    "computecache-window": {"mode": st.sampled_from(["active", "lru"]), "scan_limit": st.integers(1, 8)},
+    "computecache": {
+        "protected_share": st.sampled_from([0.0, 0.25, 0.5, 1.0]),
+        "stale_turnovers": st.sampled_from([0.5, 1.0, 3.0, inf]),
+        "scan_limit": st.integers(1, 8),
+        "hits_decay": st.booleans(),
+    },
+}
+
+
+@pytest.mark.parametrize("policy", PARAMETERS)
+@given(data=st.data(), stream=streams, rules=rules)
+def test_every_event_is_the_reference_s_for_any_parameters(
+    policy: str, data: st.DataObject, stream: list[CacheRequest], rules: Rules
+) -> None:
+    parameters = data.draw(st.fixed_dictionaries(PARAMETERS[policy]))
+    assert_equal(stream, BLOCK_SIZE, policy, rules, **parameters)
