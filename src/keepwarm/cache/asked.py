@@ -39,6 +39,20 @@ def check_capacities(capacities_blocks: Sequence[int]) -> None:
             raise InputError(f"capacity of {capacity!r} blocks is named twice; name each once")
 
 
+def check_sample(rate: float | None, policies: Sequence[str]) -> None:
+    """Raises InputError: the share is none, or a policy is asked for that a sample cannot tell."""
+    if rate is None:
+        return
+    if not 0 < rate <= 1:
+        raise InputError(
+            f"sampling rate {rate!r} is not above 0 and at most 1; write 0.01 for 1% of the blocks"
+        )
+    if any(name != "lru" for name in policies):
+        raise InputError(
+            f"a sample estimates lru only, not {', '.join(policies)}; leave --policy or --sample out"
+        )
+
+
 def check_fit(loaded: LoadedTrace, capacities_blocks: Sequence[int]) -> None:
     """Raises InputError: a prompt fits one of the capacities nowhere, so a server would never admit it."""
     trace, smallest = loaded.dense, min(capacities_blocks)

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from keepwarm.cache.dense import DenseTrace
+
+
+class Ceiling(msgspec.Struct, frozen=True, kw_only=True):
+    """Hits of a cache that loses nothing: what no policy and no capacity can exceed. Simulated."""
+
+    query_tokens: int
+    hit_tokens: int
+    hit_rate: float
 
 
 def computed_tokens(trace: DenseTrace, *, ignore_output: bool) -> npt.NDArray[np.int64]:

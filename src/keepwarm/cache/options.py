@@ -38,5 +38,7 @@ class SimulateOptions(TraceOptions, frozen=True, kw_only=True):
     match_unit_tokens: int | None = None  # a hit is a whole number of these; None: one block
     server: ServerOptions | None = None  # adds the capacity it would have
     kv_events: str | None = None  # path of a recording of vLLM's KV events to compare with
+    curve: bool = False  # hit rate against capacity, with sizes that near the ceiling
+    sample: float | None = None  # follow this share of the blocks: LRU's curve estimated, in place of rows
     threads: int | None = None  # None: one for each core this process may use
     store: bool = True  # keep the interned trace for the next run

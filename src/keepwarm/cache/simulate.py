@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+import msgspec
+
+from keepwarm._errors import InputError
 from keepwarm._progress import Progress, Silent
 from keepwarm.cache.asked import (
     check_capacities,
     check_fit,
+    check_sample,
     chosen_match_unit_blocks,
     chosen_policies,
     default_capacities,
     largest_prompt_blocks,
 )
-from keepwarm.cache.ceiling import unbounded_hit_blocks
+from keepwarm.cache.ceiling import Ceiling, unbounded_hit_blocks
+from keepwarm.cache.curve import CacheModel, Curve, capacity_grid, hit_rate_curve
 from keepwarm.cache.kv_events import KvEventCounts, read_kv_events
 from keepwarm.cache.load import LoadedTrace, load_trace
 from keepwarm.cache.options import SimulateOptions
 from keepwarm.cache.rows import Cell, RowMaker, rate
+from keepwarm.cache.sampling import sampled_lru_curve
 from keepwarm.cache.server import Server, read_server
 from keepwarm.cache.simulation import (
     CacheInfo,
-    Ceiling,
     InputInfo,
     RecordedEvents,
     Simulation,
     SimulationRow,
 )
 from keepwarm.cache.store import TraceStore, store_folder
+from keepwarm.policies.belady import Belady
 
 
 def simulate_cache(
@@ -46,6 +53,7 @@ def simulate_cache(
     heard = progress or Silent()
     policies = chosen_policies(options.policies)
     check_capacities(options.capacities_blocks)
+    check_sample(options.sample, options.policies)
     kv_events = None if options.kv_events is None else read_kv_events(Path(options.kv_events))
     store = TraceStore(store_folder()) if options.store else None
     loaded = load_trace(path, options, store=store, progress=heard)
@@ -58,13 +66,52 @@ def simulate_cache(
         kv_events=kv_events,
     )
     capacities = _capacities(loaded, options, server)
-    cells = [Cell(policy, capacity) for policy in policies for capacity in capacities]
-    heard.stage("simulating", len(cells))
-    rows = []
-    for row in maker.rows(cells, options.threads):
-        rows.append(row)
-        heard.advance()
-    return _assemble(maker, server, _recorded_events(kv_events, options.kv_events), rows)
+    simulation = _without_rows(maker, server, _recorded_events(kv_events, options.kv_events))
+    if options.sample is not None:
+        return _sampled(simulation, maker, capacities, options.sample, heard)
+    cells = [
+        Cell(policy, capacity) for policy in policies for capacity in capacities or _usual_capacities(maker)
+    ]
+    rows = tuple(_heard(maker.rows(cells, options.threads), len(cells), heard))
+    curve = _curve(maker, policies, options.threads, heard) if options.curve else None
+    return msgspec.structs.replace(simulation, rows=rows, curve=curve)
+
+
+def _heard(rows: Iterable[SimulationRow], total: int, progress: Progress) -> Iterator[SimulationRow]:
+    progress.stage("simulating", total)
+    for row in rows:
+        yield row
+        progress.advance()
+
+
+def _sampled(
+    simulation: Simulation, maker: RowMaker, capacities: Sequence[int], rate: float, progress: Progress
+) -> Simulation:
+    trace = maker.loaded.dense
+    if maker.match_unit_blocks > 1:
+        raise InputError(
+            f"a sample knows no match unit, and here hits are multiples of {maker.match_unit_blocks} blocks; "
+            "leave --sample out"
+        )
+    progress.stage("sampling", None)
+    curve = sampled_lru_curve(
+        trace,
+        capacities or capacity_grid(trace, ignore_output=maker.ignore_output),
+        rate=rate,
+        ignore_output=maker.ignore_output,
+    )
+    return msgspec.structs.replace(simulation, sampled_curve=curve)
+
+
+def _curve(maker: RowMaker, policies: Sequence[str], threads: int | None, progress: Progress) -> Curve:
+    """Of the policies asked for, and of the offline optimum that bounds them."""
+    model = CacheModel(maker.loaded.dense, maker.ignore_output, maker.match_unit_blocks)
+    with_bound = tuple(dict.fromkeys((*policies, Belady.name)))
+    return hit_rate_curve(model, with_bound, threads=threads, progress=progress)
+
+
+def _usual_capacities(maker: RowMaker) -> list[int]:
+    return list(default_capacities(maker.loaded.dense, ignore_output=maker.ignore_output))
 
 
 def _match_unit_blocks(loaded: LoadedTrace, options: SimulateOptions, server: Server | None) -> int:
@@ -75,13 +122,12 @@ def _match_unit_blocks(loaded: LoadedTrace, options: SimulateOptions, server: Se
 
 
 def _capacities(loaded: LoadedTrace, options: SimulateOptions, server: Server | None) -> list[int]:
-    """What was asked for, and what the server has; where neither is given, a range that shows the curve."""
+    """What was asked for, and what the server has; empty if neither is given."""
     capacities = list(options.capacities_blocks)
     if server is not None and server.size is not None and server.size.usable_blocks not in capacities:
         capacities.append(server.size.usable_blocks)
-    if not capacities:
-        return list(default_capacities(loaded.dense, ignore_output=options.ignore_output))
-    check_fit(loaded, capacities)
+    if capacities:
+        check_fit(loaded, capacities)
     return capacities
 
 
@@ -99,9 +145,7 @@ def _recorded_events(counts: KvEventCounts | None, path: str | None) -> Recorded
     )
 
 
-def _assemble(
-    maker: RowMaker, server: Server | None, kv_events: RecordedEvents | None, rows: list[SimulationRow]
-) -> Simulation:
+def _without_rows(maker: RowMaker, server: Server | None, kv_events: RecordedEvents | None) -> Simulation:
     file, trace = maker.loaded.trace, maker.loaded.dense
     unit_blocks = maker.match_unit_blocks
     return Simulation(
@@ -127,7 +171,7 @@ def _assemble(
         server=None if server is None else server.size,
         kv_events=kv_events,
         ceiling=_ceiling(maker),
-        rows=tuple(rows),
+        rows=(),
     )
 
 

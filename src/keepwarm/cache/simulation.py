@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from keepwarm.cache.ceiling import Ceiling
+from keepwarm.cache.curve import Curve
+from keepwarm.cache.sampling import SampledCurve
 from keepwarm.trace.records import EncodingInfo, Skipped
 
 
@@ -64,14 +67,6 @@ class RecordedEvents(msgspec.Struct, frozen=True, kw_only=True):
     peak_resident_blocks: int
     unseen_removed_blocks: int
     skipped_events: int
-
-
-class Ceiling(msgspec.Struct, frozen=True, kw_only=True):
-    """Hits of a cache that loses nothing: what no policy and no capacity can exceed. Simulated."""
-
-    query_tokens: int
-    hit_tokens: int
-    hit_rate: float
 
 
 class ReuseAfterEviction(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,4 +146,6 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
     server: ServerSize | None
     kv_events: RecordedEvents | None
     ceiling: Ceiling
-    rows: tuple[SimulationRow, ...]
+    rows: tuple[SimulationRow, ...]  # none where a sample was asked for
+    curve: Curve | None = None
+    sampled_curve: SampledCurve | None = None

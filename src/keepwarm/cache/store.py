@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -32,7 +32,7 @@ from keepwarm.trace.tokens import is_server
 
 _Number = TypeVar("_Number", bound=np.generic)
 _SCHEMA = "keepwarm.interned/1"
-_METADATA_KEY = b"keepwarm"
+_ABOUT, _DIGEST = b"keepwarm", b"keepwarm.digest"  # keys of the file's metadata
 _MOST_BYTES = 4 << 30  # of all stored traces; those not used for longest go first
 # What can be wrong with a file that something else wrote, cut short or changed.
 _UNUSABLE = (OSError, ValueError, KeyError, TypeError, pa.ArrowException, msgspec.MsgspecError)
@@ -52,7 +52,6 @@ class StoredTrace(NamedTuple):
 class _About(msgspec.Struct, frozen=True, kw_only=True):
     """What a stored file says about itself beside its rows."""
 
-    schema: str
     key: str
     encoding: EncodingInfo
     models: int
@@ -119,10 +118,11 @@ def _code_digest() -> str:
     return _digest(part for file in kept for part in (file.name.encode(), file.read_bytes()))
 
 
-def _digest(parts: Iterator[bytes] | list[bytes]) -> str:
+def _digest(parts: Iterable[bytes | memoryview]) -> str:
     digest = hashlib.blake2b(digest_size=20)
     for part in parts:
-        digest.update(b"%d:" % len(part) + part)
+        digest.update(b"%d:" % len(part))
+        digest.update(part)
     return digest.hexdigest()
 
 
@@ -136,7 +136,7 @@ class TraceStore:
         """The trace stored under ``key``; None if there is none or its file is damaged."""
         path = self._path(key)
         try:
-            table = pq.read_table(path, page_checksum_verification=True, use_threads=False)
+            table = pq.read_table(path, use_threads=False)
             found = _from_table(table, key)
             os.utime(path)  # keeps it from being the next to go
         except _UNUSABLE:
@@ -151,7 +151,7 @@ class TraceStore:
             temporary = Path(name)
             try:
                 with os.fdopen(handle, "wb") as file:
-                    pq.write_table(_to_table(key, stored), file, compression="zstd", write_page_checksum=True)
+                    pq.write_table(_to_table(key, stored), file, compression="zstd")
                 temporary.replace(self._path(key))
             finally:
                 temporary.unlink(missing_ok=True)
@@ -172,13 +172,14 @@ class TraceStore:
 
 def _to_table(key: str, stored: StoredTrace) -> pa.Table:
     dense = stored.dense
-    about = _About(
-        schema=_SCHEMA,
-        key=key,
-        encoding=stored.encoding,
-        models=stored.models,
-        block_size=dense.block_size,
-        distinct_blocks=dense.distinct_blocks,
+    about = msgspec.json.encode(
+        _About(
+            key=key,
+            encoding=stored.encoding,
+            models=stored.models,
+            block_size=dense.block_size,
+            distinct_blocks=dense.distinct_blocks,
+        )
     )
     columns = {
         "line": stored.lines,
@@ -189,20 +190,19 @@ def _to_table(key: str, stored: StoredTrace) -> pa.Table:
         "cached_tokens": dense.cached_tokens,
         "blocks": pa.LargeListArray.from_arrays(pa.array(dense.starts), pa.array(dense.ids)),
     }
-    return pa.table(columns).replace_schema_metadata({_METADATA_KEY: msgspec.json.encode(about)})
+    digest = _stored_digest(about, stored).encode()
+    return pa.table(columns).replace_schema_metadata({_ABOUT: about, _DIGEST: digest})
 
 
 def _from_table(table: pa.Table, key: str) -> StoredTrace:
     """The trace in a table of ours. Raises one of ``_UNUSABLE`` if it is not quite that."""
-    about = msgspec.json.decode(table.schema.metadata[_METADATA_KEY], type=_About)
-    if (about.schema, about.key) != (_SCHEMA, key):
-        raise ValueError("a file of another schema, or under another name")
+    metadata = table.schema.metadata
+    about = msgspec.json.decode(metadata[_ABOUT], type=_About)
     blocks = table["blocks"].combine_chunks()
-    starts = _array(blocks.offsets, np.int64)
     dense = DenseTrace(
         block_size=about.block_size,
         distinct_blocks=about.distinct_blocks,
-        starts=starts,
+        starts=_array(blocks.offsets, np.int64),
         ids=_array(blocks.values, np.int32),
         prompt_tokens=_array(table["prompt_tokens"], np.int64),
         output_tokens=_array(table["output_tokens"], np.int64),
@@ -210,8 +210,16 @@ def _from_table(table: pa.Table, key: str) -> StoredTrace:
         time_s=_array(table["time_s"], np.float64),
         cached_tokens=_array(table["cached_tokens"], np.int64),
     )
-    _check(dense)
-    return StoredTrace(about.encoding, about.models, _array(table["line"], np.int64), dense)
+    stored = StoredTrace(about.encoding, about.models, _array(table["line"], np.int64), dense)
+    if about.key != key or metadata[_DIGEST] != _stored_digest(metadata[_ABOUT], stored).encode():
+        raise ValueError("another trace, or not as it was written")
+    return stored
+
+
+def _stored_digest(about: bytes, stored: StoredTrace) -> str:
+    """Of all that is stored: Parquet itself guards neither metadata nor, always, its pages."""
+    arrays = [stored.lines, *(part for part in stored.dense if isinstance(part, np.ndarray))]
+    return _digest([about, *(np.ascontiguousarray(array).view(np.uint8).data for array in arrays)])
 
 
 def _array(column: pa.Array, kind: type[_Number]) -> npt.NDArray[_Number]:
@@ -221,14 +229,3 @@ def _array(column: pa.Array, kind: type[_Number]) -> npt.NDArray[_Number]:
     values = np.ascontiguousarray(values)
     values.setflags(write=False)
     return values
-
-
-def _check(dense: DenseTrace) -> None:
-    """That indices stay inside arrays: kernels do not look."""
-    starts, ids = dense.starts, dense.ids
-    if not dense.requests or len(starts) != dense.requests + 1 or starts[0] or starts[-1] != len(ids):
-        raise ValueError("rows and blocks do not belong together")
-    if (np.diff(starts) < 0).any() or dense.prompt_tokens.min() < 0 or dense.output_tokens.min() < 0:
-        raise ValueError("negative lengths")
-    if len(ids) and (ids.min() < 0 or ids.max() >= dense.distinct_blocks):
-        raise ValueError("block ids out of range")

@@ -37,6 +37,18 @@ Capacities = Annotated[
 IgnoreOutput = Annotated[
     bool, typer.Option("--ignore-output", help="Leave out the blocks that decoding fills.")
 ]
+WithCurve = Annotated[
+    bool,
+    typer.Option(
+        "--curve", help="Also hit rate against capacity, and sizes for 90, 95 and 99% of the ceiling."
+    ),
+]
+Sample = Annotated[
+    float | None,
+    typer.Option(
+        "--sample", metavar="RATE", help="Estimate lru's curve from this share of the blocks instead."
+    ),
+]
 MatchUnit = Annotated[
     int | None,
     typer.Option(
@@ -101,6 +113,8 @@ def cache_command(
     policy: Policies = None,
     capacity_blocks: Capacities = None,
     ignore_output: IgnoreOutput = False,
+    curve: WithCurve = False,
+    sample: Sample = None,
     format: shared.Format = "auto",  # noqa: A002 - the option's name in the contract
     tokenizer: shared.Tokenizer = None,
     chat_template: shared.ChatTemplate = None,
@@ -147,6 +161,8 @@ def cache_command(
             overhead_gib=overhead_gib,
         ),
         kv_events=kv_events,
+        curve=curve,
+        sample=sample,
         threads=threads,
         store=not no_store,
     )
@@ -155,7 +171,7 @@ def cache_command(
     if json:
         write_bytes(to_json(plain(simulation)))
         return
-    from keepwarm.cache.report import render_simulation
+    from keepwarm.cache.report.terminal import render_simulation
 
     width, colour = screen()
     write_text(render_simulation(simulation, width=width, colour=colour))

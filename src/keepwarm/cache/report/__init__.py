@@ -1,0 +1,1 @@
+"""How a cache simulation is shown."""
