@@ -212,7 +212,7 @@ def _refined(capacities: list[int], cells: _Cells) -> list[int]:
         steepest = sorted((gap for gap in gaps if gap[0] > steep), reverse=True)[: most - len(capacities)]
         if not steepest:
             break
-        middles = sorted(min(round((low * high) ** 0.5), high - 1) for _, low, high in steepest)
+        middles = sorted(round((low * high) ** 0.5) for _, low, high in steepest)
         cells.replay(middles)
         capacities = sorted([*capacities, *middles])
     return capacities
