@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from functools import cache
 from pathlib import Path
 from threading import Lock
 from types import FunctionType
@@ -18,19 +17,23 @@ from keepwarm.cache.kernels import frame
 from keepwarm.cache.kernels.operations import PolicyKernel
 
 _PACKAGE = __name__.rpartition(".")[0]
+
+# Nothing is allocated inside, so arrays need no reference counts: they cost most of the time (see the design
+# note). Divisors are positive, so no division needs a check. No one calls from C.
+_OPTIONS: dict[str, Any] = {"_nrt": False, "error_model": "numpy", "no_cfunc_wrapper": True}
+
 _lock = Lock()
-_compiled: dict[tuple[PolicyKernel, bool], Callable[..., int]] = {}
+_replays: dict[tuple[PolicyKernel, bool], Callable[..., int]] = {}
 
 
 def compiled_replay(name: str, kernel: PolicyKernel, *, checked: bool) -> Callable[..., int]:
     """``frame.replay_requests`` with the operations of a policy; compiled when first called."""
     with _lock:
-        replay = _compiled.get((kernel, checked))
+        replay = _replays.get((kernel, checked))
         if replay is None:
-            constants = {"CHECKED": checked, **kernel.operations()}
+            put_in = {"CHECKED": checked, **kernel.operations()}
             label = f"{name}_checked" if checked else name
-            replay = compiled(frame.replay_requests, constants, label)
-            _compiled[kernel, checked] = replay
+            replay = _replays[kernel, checked] = compiled(frame.replay_requests, put_in, label)
         return replay
 
 
@@ -38,39 +41,53 @@ def compiled(function: Callable[..., Any], put_in: Mapping[str, Any], label: str
     """A compiled twin of ``function``, cached on disk; the globals named in ``put_in`` are replaced.
 
     Numba files compiled code by the function's name and looks for changes in its own module alone, so
-    the twin's name carries ``label`` and a digest of all sources of this package.
+    the twin's name carries ``label`` and a digest of everything that is compiled along.
     """
-    from numba import njit
-
-    twins: dict[Any, Any] = {}
-    copy = _with_globals(function, put_in, twins)
-    copy.__qualname__ = f"{function.__name__}_{label}_{_sources_digest()}"
-    result: Callable[..., Any] = njit(nogil=True, cache=True)(copy)
+    twins = _Twins(put_in)
+    copy = twins.copy(function)
+    copy.__qualname__ = f"{function.__name__}_{label}_{twins.digest()}"
+    result: Callable[..., Any] = _jit(copy, nogil=True, cache=True)
     return result
 
 
-def _twin(function: FunctionType, put_in: Mapping[str, Any], twins: dict[Any, Any]) -> Any:
+def _jit(function: FunctionType, **options: bool) -> Any:
     from numba import njit
 
-    if function not in twins:
-        twins[function] = njit(nogil=True)(_with_globals(function, put_in, twins))
-    return twins[function]
+    decorate: Any = njit  # its stubs leave out some options
+    return decorate(**options, **_OPTIONS)(function)
 
 
-def _with_globals(function: Any, put_in: Mapping[str, Any], twins: dict[Any, Any]) -> FunctionType:
-    scope = dict(function.__globals__)
-    for name in function.__code__.co_names:
-        value = put_in.get(name, scope.get(name))
-        if isinstance(value, FunctionType) and value.__module__.startswith(_PACKAGE):
-            value = _twin(value, put_in, twins)
-        if name in put_in or name in scope:
-            scope[name] = value
-    return FunctionType(function.__code__, scope, function.__name__, function.__defaults__)
+class _Twins:
+    """Compiled twins of the functions that one function calls, directly or not."""
 
+    def __init__(self, put_in: Mapping[str, Any]) -> None:
+        self._put_in = put_in
+        self._twins: dict[FunctionType, Any] = {}
+        self._sources: set[str] = set()
+        self._constants: set[str] = set()
 
-@cache
-def _sources_digest() -> str:
-    digest = hashlib.blake2b(digest_size=6)
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
+    def copy(self, function: Any) -> FunctionType:
+        """The same code with other globals."""
+        self._sources.add(function.__code__.co_filename)
+        scope = {**function.__globals__, **self._put_in}
+        for name in function.__code__.co_names:
+            value = scope.get(name)
+            if isinstance(value, FunctionType) and value.__module__.startswith(_PACKAGE):
+                scope[name] = self._twin(value)
+            elif isinstance(value, int | float | str):
+                self._constants.add(f"{function.__module__}.{name}={value!r}")
+        return FunctionType(function.__code__, scope, function.__name__, function.__defaults__)
+
+    def digest(self) -> str:
+        """Of the sources of all copied functions, and of the constants they use from elsewhere."""
+        digest = hashlib.blake2b(digest_size=6)
+        for source in sorted(self._sources):
+            digest.update(Path(source).read_bytes())
+        for constant in sorted(self._constants):
+            digest.update(constant.encode())
+        return digest.hexdigest()
+
+    def _twin(self, function: FunctionType) -> Any:
+        if function not in self._twins:
+            self._twins[function] = _jit(self.copy(function), no_cpython_wrapper=True)
+        return self._twins[function]

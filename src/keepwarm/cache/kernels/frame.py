@@ -55,13 +55,18 @@ class Outcome(NamedTuple):
     evicted_ids: npt.NDArray[np.int64]
 
 
-def replay_requests(requests: Requests, pool: Pool, state: State, outcome: Outcome) -> int:
-    """Serve all requests. 0, or request index * FAULTS + fault where a check failed."""
+def replay_requests(
+    requests: Requests, pool: Pool, state: State, outcome: Outcome, held: npt.NDArray[np.int64]
+) -> int:
+    """Serve all requests. 0, or request index * FAULTS + fault where a check failed.
+
+    ``held`` is scratch for the checks, an entry a slot.
+    """
     on_start(state, pool, requests)
     for index in range(len(requests.prompt_tokens)):
         serve(requests, pool, state, outcome, index)
         if CHECKED:
-            fault = check_structure(pool, state)
+            fault = check_structure(pool, state, held)
             if fault:
                 return index * FAULTS + fault
     return 0
@@ -158,14 +163,14 @@ def cache(pool: Pool, state: State, ids: npt.NDArray[np.int32], start: int, stop
     on_cache(state, pool, start, stop)
 
 
-def check_structure(pool: Pool, state: State) -> int:
+def check_structure(pool: Pool, state: State, held: npt.NDArray[np.int64]) -> int:
     """0, or which invariant fails between two requests: those of the policy from 1, of the pool from 32.
 
     32: a slot with content is not held once, or a blank one is held. 33: a place does not lead to its
     content. 34: a slot is not in the ring of its content's oldest slot, or the ring is not in one piece.
     """
     counters = pool.counters
-    held = np.zeros(pool.capacity_blocks, dtype=np.int64)
+    held[:] = 0
     fault = check(state, pool, held)
     if fault:
         return fault

@@ -8,6 +8,7 @@ stretch of them that is read again in the same order moves to the end in one pie
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -15,20 +16,21 @@ import numpy.typing as npt
 from keepwarm.cache.kernels.compile import compiled
 
 _ABSENT = -1
-_compiled: Callable[..., int] | None = None
 
 
 def run_independent_lru(ids: npt.NDArray[np.int32], capacity_blocks: int) -> int:
     """Hits of an LRU cache of ``capacity_blocks`` > 0 objects, ids from 0; O(1) a block, never raises."""
-    global _compiled  # noqa: PLW0603 - compiled once a process
     ids = np.ascontiguousarray(ids, dtype=np.int32).view()
     ids.setflags(write=False)
     nodes = int(ids.max(initial=0)) + 2
     after = np.full(nodes, _ABSENT, dtype=np.int32)
     before = np.empty(nodes, dtype=np.int32)
-    if _compiled is None:
-        _compiled = compiled(independent_lru, {}, "plain")
-    return int(_compiled(ids, capacity_blocks, after, before))
+    return int(_compiled_loop()(ids, capacity_blocks, after, before))
+
+
+@cache
+def _compiled_loop() -> Callable[..., int]:
+    return compiled(independent_lru, {}, "plain")
 
 
 def independent_lru(

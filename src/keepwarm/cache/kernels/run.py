@@ -89,7 +89,8 @@ def run_kernel(
     )
     outcome = _new_outcome(trace.requests, int(most_blocks.sum()) if record_events else 0)
     replay = compiled_replay(policy, kernel, checked=check_integrity)
-    fault = replay(requests, pool, state, outcome)
+    held = np.zeros(capacity_blocks if check_integrity else 0, dtype=np.int64)
+    fault = replay(requests, pool, state, outcome, held)
     if fault:
         index, code = divmod(fault, FAULTS)
         raise IntegrityError(f"kernel {policy!r}: fault {code} after request {index}; please report it")
