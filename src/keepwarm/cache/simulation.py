@@ -29,11 +29,16 @@ class InputInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CacheInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """The cache that all rows share. ``distinct_blocks`` are the contents that the trace names."""
+    """The cache that all rows share.
+
+    ``distinct_blocks`` are the contents that the trace names; ``bytes_per_block`` what a block takes on one
+    GPU, None where the model is not known.
+    """
 
     block_size: int
     match_unit_tokens: int
     ignore_output: bool
+    bytes_per_block: int | None
     distinct_blocks: int
     largest_prompt_blocks: int
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,7 +13,8 @@ from keepwarm.cli.output import screen, write_bytes, write_text
 from keepwarm.cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from keepwarm.cache.options import ServerOptions
+    from keepwarm.cache.options import ServerOptions, SimulateOptions
+    from keepwarm.cache.simulation import Simulation
 
 app = typer.Typer(help="Replay a trace through a model of the cache.", rich_markup_mode=None)
 
@@ -48,6 +50,10 @@ Sample = Annotated[
     typer.Option(
         "--sample", metavar="RATE", help="Estimate lru's curve from this share of the blocks instead."
     ),
+]
+Plot = Annotated[
+    Path | None,
+    typer.Option("--plot", metavar="FILE", help="Draw the curve as .png or .svg; needs the extra plot."),
 ]
 MatchUnit = Annotated[
     int | None,
@@ -115,6 +121,7 @@ def cache_command(
     ignore_output: IgnoreOutput = False,
     curve: WithCurve = False,
     sample: Sample = None,
+    plot: Plot = None,
     format: shared.Format = "auto",  # noqa: A002 - the option's name in the contract
     tokenizer: shared.Tokenizer = None,
     chat_template: shared.ChatTemplate = None,
@@ -139,7 +146,6 @@ def cache_command(
     """
     from keepwarm._json import plain, to_json
     from keepwarm.cache.options import SimulateOptions
-    from keepwarm.cache.simulate import simulate_cache
 
     options = SimulateOptions(
         format=format,
@@ -161,13 +167,12 @@ def cache_command(
             overhead_gib=overhead_gib,
         ),
         kv_events=kv_events,
-        curve=curve,
+        curve=curve or plot is not None,
         sample=sample,
         threads=threads,
         store=not no_store,
     )
-    with progress_bar() as progress:
-        simulation = simulate_cache(trace, options, progress)
+    simulation = _simulate(trace, options, plot)
     if json:
         write_bytes(to_json(plain(simulation)))
         return
@@ -175,6 +180,20 @@ def cache_command(
 
     width, colour = screen()
     write_text(render_simulation(simulation, width=width, colour=colour))
+
+
+def _simulate(trace: str, options: SimulateOptions, plot: Path | None) -> Simulation:
+    """The answer, and its picture if one was asked for."""
+    from keepwarm.cache.report.picture import check_picture, write_picture
+    from keepwarm.cache.simulate import simulate_cache
+
+    if plot is not None:
+        check_picture(plot)
+    with progress_bar() as progress:
+        simulation = simulate_cache(trace, options, progress)
+    if plot is not None:
+        write_picture(simulation, plot)
+    return simulation
 
 
 def _server(model_config: str | None, **settings: str | float | None) -> ServerOptions | None:
