@@ -1,0 +1,46 @@
+"""How many times faster the sampled LRU curve at 1% is than the exact one of as many points, worse trace."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+
+from bench.harness import Result
+from bench.shards_error import exact_points
+from bench.traces import agent_sessions, conversation
+from keepwarm.cache.curve import DEFAULT_POINTS, capacity_grid
+from keepwarm.cache.sampling import DEFAULT_RATE, sampled_lru_curve
+
+TARGET = "≥ 20×"
+RUNS = 3
+
+
+def run() -> Result:
+    """CPU time of one thread, both sides compiled beforehand, in turn; traces loaded.
+
+    Exact: ``run_kernel`` under ``lru``, a replay for each point. Sampled: ``sampled_lru_curve``, its error
+    bars included.
+    """
+    ratios = {}
+    detail: dict[str, object] = {"rate": DEFAULT_RATE, "points": DEFAULT_POINTS, "runs": RUNS}
+    for name, load in {"conversation": conversation, "agent_sessions": agent_sessions}.items():
+        trace = load()
+        capacities = capacity_grid(trace)
+        exact_points(trace, capacities[:1])
+        sampled_lru_curve(trace, capacities)
+        exact_s, sampled_s = [], []
+        for _ in range(RUNS):
+            exact_s.append(_cpu_s(lambda: exact_points(trace, capacities)))  # noqa: B023 - called at once
+            sampled_s.append(_cpu_s(lambda: sampled_lru_curve(trace, capacities)))  # noqa: B023
+        ratios[name] = statistics.median(exact_s) / statistics.median(sampled_s)
+        detail[f"{name}_exact_ms"] = round(1000 * statistics.median(exact_s))
+        detail[f"{name}_sampled_ms"] = round(1000 * statistics.median(sampled_s), 1)
+        detail[f"{name}_ratio"] = round(ratios[name], 1)
+    return Result("shards-speed", round(min(ratios.values()), 1), "×", detail)
+
+
+def _cpu_s(work: Callable[[], object]) -> float:
+    before_s = time.thread_time()
+    work()
+    return time.thread_time() - before_s
