@@ -25,6 +25,18 @@ PAGES = [
 ]
 FENCE = re.compile(r"^```(?:sh|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 BIN = Path(sys.executable).parent
+MODEL = {  # the shape of a model of eight billion parameters
+    "architectures": ["LlamaForCausalLM"],
+    "model_type": "llama",
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "vocab_size": 128256,
+    "torch_dtype": "bfloat16",
+    "max_position_embeddings": 131072,
+}
 NO_SERVER = "localhost:1"  # a privileged port on which nothing listens
 
 
@@ -66,6 +78,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory, test_tokenizers: Path) -> Pat
     model = min(test_tokenizers.glob("*/tokenizer.json")).parent
     (folder / "path" / "to" / "model").symlink_to(model)
     (folder / "template.jinja").write_text("{% for m in messages %}{{ m.role }}: {{ m.content }}{% endfor %}")
+    (folder / "config.json").write_text(json.dumps(MODEL))
     return folder
 
 

@@ -10,7 +10,7 @@ import msgspec
 from keepwarm.cache.models import ModelConfig, read_model_config
 from keepwarm.cache.options import ServerOptions
 from keepwarm.cache.simulation import ServerSize
-from keepwarm.cache.sizing import DEFAULT_UTILIZATION, SizingOptions, blocks_to_gib, size_cache
+from keepwarm.cache.sizing import DEFAULT_UTILIZATION, SizingOptions, block_bytes, blocks_to_gib, size_cache
 
 
 class Server(NamedTuple):
@@ -19,6 +19,10 @@ class Server(NamedTuple):
     model: ModelConfig
     sizing: SizingOptions
     size: ServerSize | None
+
+    def bytes_per_block(self) -> int:
+        """Bytes of one GPU that one usable block takes."""
+        return block_bytes(self.model, self.sizing) // self.model.context_parallel
 
     def kv_gib(self, capacity_blocks: int) -> float:
         """GiB of one GPU that so many usable blocks take."""

@@ -33,7 +33,6 @@ from keepwarm.cache.simulation import (
     Simulation,
     SimulationRow,
 )
-from keepwarm.cache.sizing import block_bytes
 from keepwarm.cache.store import TraceStore, store_folder
 from keepwarm.policies.belady import Belady
 
@@ -166,7 +165,7 @@ def _without_rows(maker: RowMaker, server: Server | None, kv_events: RecordedEve
             block_size=trace.block_size,
             match_unit_tokens=unit_blocks * trace.block_size,
             ignore_output=maker.ignore_output,
-            bytes_per_block=None if server is None else block_bytes(server.model, server.sizing),
+            bytes_per_block=None if server is None else server.bytes_per_block(),
             distinct_blocks=trace.distinct_blocks,
             largest_prompt_blocks=largest_prompt_blocks(trace),
         ),

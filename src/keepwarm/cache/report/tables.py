@@ -109,14 +109,19 @@ def curve_table(curve: Curve) -> Table:
     return table
 
 
-def sizes_table(curve: Curve) -> Table:
-    """Blocks that each policy needs for a share of what a cache that loses nothing hits."""
+def sizes_table(curve: Curve, bytes_per_block: int | None) -> Table:
+    """Blocks, and memory if known, that each policy needs for a share of what a boundless cache hits."""
+
+    def size(blocks: int | None) -> str:
+        if blocks is None:
+            return "none tried"
+        gib = "" if bytes_per_block is None else f" = {(blocks + 1) * bytes_per_block / 2**30:,.2f} GiB"
+        return count(blocks) + gib
+
     table = _empty_table("of ceiling", *(policy.policy for policy in curve.policies))
     for sizes in zip(*(policy.sizes for policy in curve.policies), strict=True):
-        blocks = (
-            "none tried" if size.capacity_blocks is None else count(size.capacity_blocks) for size in sizes
-        )
-        table.add_row(f"{sizes[0].percent_of_ceiling}%", *blocks)
+        needed = (size(found.capacity_blocks) for found in sizes)
+        table.add_row(f"{sizes[0].percent_of_ceiling}%", *needed)
     return table
 
 

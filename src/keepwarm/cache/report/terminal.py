@@ -36,7 +36,7 @@ def render_simulation(simulation: Simulation, *, width: int, colour: bool) -> st
     if simulation.curve is not None:
         parts += [Text(), heading("Hit rate by capacity (simulated)"), curve_table(simulation.curve)]
         parts += [Text(), heading("Usable blocks for a share of the ceiling (simulated)")]
-        parts.append(sizes_table(simulation.curve))
+        parts.append(sizes_table(simulation.curve, simulation.cache.bytes_per_block))
     if simulation.sampled_curve is not None:
         parts += [Text(), heading("lru, estimated from a sample (simulated)")]
         parts += [sampled_table(simulation.sampled_curve), sample_remark(simulation.sampled_curve)]
