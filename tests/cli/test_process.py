@@ -28,7 +28,9 @@ def keepwarm(*arguments: str, **options: object) -> subprocess.CompletedProcess[
     return subprocess.run(command, capture_output=True, check=False, **options)  # type: ignore[call-overload,no-any-return]
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["diagnose", "--help"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["diagnose", "--help"], ["simulate", "cache", "--help"]]
+)
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     program = (
         "import sys\n"

@@ -141,6 +141,8 @@ def _recorded_events(counts: KvEventCounts | None, path: str | None) -> Recorded
         clears=counts.clears,
         peak_resident_blocks=counts.peak_resident_blocks,
         unseen_removed_blocks=counts.unseen_removed_blocks,
+        other_medium_events=counts.other_medium_events,
+        first_reason=counts.first_reason,
         skipped_events=counts.skipped_events,
     )
 

@@ -71,7 +71,9 @@ class RecordedEvents(msgspec.Struct, frozen=True, kw_only=True):
     clears: int
     peak_resident_blocks: int
     unseen_removed_blocks: int
+    other_medium_events: int
     skipped_events: int
+    first_reason: str | None
 
 
 class ReuseAfterEviction(msgspec.Struct, frozen=True, kw_only=True):

@@ -113,7 +113,6 @@ NoStore = Annotated[
 ]
 
 
-@app.command("cache")
 def cache_command(
     trace: shared.Trace,
     policy: Policies = None,
@@ -207,3 +206,6 @@ def _server(model_config: str | None, **settings: str | float | None) -> ServerO
         option = f"--{given[0].replace('_', '-')}"
         raise InputError(f"{option} says nothing without a model; add --model-config FILE, its config.json")
     return None
+
+
+app.command("cache")(cache_command)

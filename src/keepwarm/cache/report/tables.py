@@ -96,7 +96,7 @@ def remarks(simulation: Simulation) -> Iterator[str]:
 def _reuse_line(row: SimulationRow, reuse: ReuseAfterEviction) -> str:
     return (
         f"evicted, then asked for again ({visible(row.policy)}, {count(row.capacity_blocks)} blocks): "
-        f"half within {count(reuse.p50_blocks)} blocks handed out since, "
+        f"half within {counted(reuse.p50_blocks, 'block')} handed out since, "
         f"90% within {count(reuse.p90_blocks)}, 99% within {count(reuse.p99_blocks)}"
     )
 
