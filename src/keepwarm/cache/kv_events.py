@@ -3,8 +3,8 @@
 vLLM publishes them with ``--kv-events-config`` (0.32.0, ``distributed/kv_events.py``); a recording is JSON
 lines, one event or one batch a line, with vLLM's own field names. Every block that gets a hash is in a
 BlockStored, twins too, and every hash removed to make room is in a BlockRemoved. Requests sent with
-``kv_cache_report_mode`` "full" also list the blocks they hit: those count as stored again, and such a recording
-does not compare.
+``kv_cache_report_mode`` "full" also list the blocks they hit: those count as stored again, and such a
+recording does not compare.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def read_kv_events(path: Path) -> KvEventCounts:
 class _Batch(msgspec.Struct, array_like=True):
     """vLLM's own form: a list of time, events and rank."""
 
-    ts: float
+    _time_s: float
     events: list[msgspec.Raw]
 
 
@@ -193,7 +193,7 @@ class _Counter:
     def _check_group(self, number: int, event: BlockStored | BlockRemoved) -> None:
         if event.group_idx not in (None, 0):
             raise InputError(
-                f"{str(self._path)!r} line {number}: an event of cache group {event.group_idx!r}; {_ONE_GROUP}"
+                f"{str(self._path)!r} line {number}: an event of group {event.group_idx!r}; {_ONE_GROUP}"
             )
 
     def _check_stored(self, number: int, event: BlockStored) -> None:

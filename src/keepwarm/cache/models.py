@@ -16,6 +16,7 @@ from keepwarm.cache.fields import ConfigFields, read_fields
 from keepwarm.cache.refusals import check_supported, has_latent_cache
 
 _FP8_TYPES = ("fp8", "fp8_e4m3", "fp8_e5m2", "fp8_inc")
+_LATENT_KV_TYPES = ("auto", "float16", "bfloat16", "float32", *_FP8_TYPES)
 _PER_HEAD_SCALE_BYTES = 4  # one float32 a token, KV head and side
 _MODELOPT_TYPES: Mapping[str, str] = {"fp8": "fp8_e4m3", "nvfp4": "nvfp4"}
 
@@ -30,7 +31,6 @@ class ModelConfig(NamedTuple):
     """
 
     path: Path
-    architecture: str
     layers: int
     attention_heads: int
     kv_heads: int
@@ -73,6 +73,11 @@ class ModelConfig(NamedTuple):
             InputError: an unknown ``kv_cache_dtype``, or the model cannot be split that way.
         """
         dtype = self.kv_cache_dtype if kv_cache_dtype == "auto" else kv_cache_dtype
+        if self.is_latent and dtype not in _LATENT_KV_TYPES:
+            raise InputError(
+                f"{str(self.path)!r}: KV cache type {dtype!r} is not one for a latent cache; give "
+                f"{', '.join(_LATENT_KV_TYPES)}"
+            )
         heads = self.kv_heads_per_gpu(tensor_parallel)
         return self.layers * heads * (_side_bytes(self.head_dim, dtype) + _side_bytes(self.v_head_dim, dtype))
 
@@ -108,7 +113,6 @@ def model_config(fields: ConfigFields) -> ModelConfig:
     head_dim = latent or _head_dim(fields, heads)
     return ModelConfig(
         path=fields.path,
-        architecture=next(iter(fields.strings("architectures")), fields.model_types()[0]),
         layers=fields.required_integer("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
         attention_heads=heads,
         kv_heads=1 if latent else _kv_heads(fields, heads),
@@ -132,9 +136,9 @@ def _side_bytes(dim: int, kv_cache_dtype: str) -> int:
     if kv_cache_dtype in ("nvfp4", "nvfp4_4over6"):  # packed, and one scale for 16 values
         return dim // 2 + dim // 16
     if kv_cache_dtype in ("fp8_per_token_head", "int8_per_token_head"):
-        return dim + _PER_HEAD_SCALE_BYTES * (dim > 0)
+        return dim + _PER_HEAD_SCALE_BYTES
     if kv_cache_dtype == "int4_per_token_head":
-        return dim // 2 + _PER_HEAD_SCALE_BYTES * (dim > 0)
+        return dim // 2 + _PER_HEAD_SCALE_BYTES
     raise InputError(
         f"KV cache type {kv_cache_dtype!r} is not known; give auto, float16, bfloat16, float32, "
         f"{', '.join(_FP8_TYPES)}, nvfp4, or fp8_, int8_ or int4_per_token_head"

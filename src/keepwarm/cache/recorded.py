@@ -44,11 +44,6 @@ class HitComparison(NamedTuple):
         """Recorded less simulated, all requests together."""
         return self.recorded_tokens - self.simulated_tokens
 
-    @property
-    def equal_share(self) -> float | None:
-        """Share of requests on which both agree to the token; None without requests."""
-        return self.equal_requests / self.requests if self.requests else None
-
 
 def compare_hits(
     recorded_tokens: npt.NDArray[np.int64], simulated_tokens: npt.NDArray[np.int64], *, worst: int = _WORST
@@ -114,20 +109,3 @@ def compare_events(
             f"simulate with --block-size {recorded.block_size}"
         )
     return EventComparison(recorded, stored_blocks, evicted_blocks)
-
-
-def stored_blocks(
-    computed_tokens: npt.NDArray[np.int64],
-    hit_blocks: npt.NDArray[np.int32],
-    too_large: npt.NDArray[np.bool_],
-    *,
-    block_size: int,
-    capacity_blocks: int,
-) -> int:
-    """Blocks that got a hash in a simulation: each request's full blocks that it did not hit.
-
-    Arrays have one entry a request; ``computed_tokens`` are those whose KV exists in the end. An answer that
-    would outgrow the capacity ends there, and a request that is too large stores nothing.
-    """
-    full = np.minimum(computed_tokens // block_size, capacity_blocks)
-    return int(np.where(too_large, 0, full - hit_blocks).sum())

@@ -48,7 +48,7 @@ _LATENT_TYPES = re.compile(
 
 _SHOWN_CHARACTERS = 40
 _MEASURE = "measure this model on a server instead"
-_NULL_WINDOW = "set it to null if the server runs with --disable-sliding-window"
+_NULL_WINDOW = "set 'sliding_window' to null if the server runs with --disable-sliding-window"
 
 
 class Refusal(NamedTuple):
@@ -159,7 +159,8 @@ def _window(fields: ConfigFields) -> Refusal | None:
         return None  # all full, or refused already: only an all-sliding model takes its window from the field
     window = fields.get("sliding_window")
     opt_in = _of_kind(fields, types=_OPT_IN_WINDOW_TYPES) is not None
-    if fields.text.get("use_sliding_window", not opt_in) is False:
+    used = fields.text.get("use_sliding_window")
+    if used is False or (used is None and opt_in):
         return None
     if isinstance(window, int) and window > 0 and not (opt_in and _slides_past_the_end(fields)):
         return Refusal("sliding_window", repr(window), "sliding-window layers", _NULL_WINDOW)
