@@ -104,6 +104,38 @@ def test_usual_capacities_double_until_all_fits(tmp_path: Path) -> None:
     assert {row.hit_tokens for row in last} == {simulation.ceiling.hit_tokens}
 
 
+@settings(max_examples=40)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 3), st.integers(0, 6), st.integers(0, 3), st.integers(0, 11)),
+        min_size=1,
+        max_size=10,
+    ),
+    st.booleans(),
+    st.sampled_from([4, 8]),
+)
+def test_the_last_usual_capacity_reaches_the_ceiling(
+    tmp_path_factory: pytest.TempPathFactory,
+    prompts: list[tuple[int, int, int, int]],
+    ignore_output: bool,
+    match_unit_tokens: int,
+) -> None:
+    """Full hits leave twins, answers and part-blocks take space: all of it has to fit."""
+    path = tmp_path_factory.mktemp("usual") / "t.jsonl"
+    records = [
+        hashed([10 * kind + place for place in range(blocks)], tokens=4 * blocks + rest, output=output)
+        for kind, blocks, rest, output in prompts
+    ]
+    write_lines(path, records)
+    simulation = simulate(
+        path, policies=("lru",), ignore_output=ignore_output, match_unit_tokens=match_unit_tokens
+    )
+    *_, last = simulation.rows
+    assert (last.evicted_blocks, last.hit_tokens) == (0, simulation.ceiling.hit_tokens)
+    assert all(row.hit_tokens <= last.hit_tokens for row in simulation.rows)
+    assert last.cut_answers == 0
+
+
 def test_rows_go_policy_by_policy_as_asked(three: Path) -> None:
     simulation = simulate(three, 9, 4, policies=("sieve", "lru"))
     assert [(row.policy, row.capacity_blocks) for row in simulation.rows] == [

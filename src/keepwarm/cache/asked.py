@@ -5,10 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from keepwarm._errors import InputError
-from keepwarm.cache.ceiling import computed_tokens
+from keepwarm.cache.ceiling import computed_tokens, unbounded_hit_blocks
 from keepwarm.cache.dense import DenseTrace
 from keepwarm.cache.kernels import kernel_policies
 from keepwarm.cache.load import LoadedTrace
@@ -78,16 +76,12 @@ def chosen_match_unit_blocks(match_unit_tokens: int | None, block_size: int) -> 
     return match_unit_tokens // block_size
 
 
-def default_capacities(trace: DenseTrace, *, ignore_output: bool) -> Iterator[int]:
-    """Powers of two, from the first that holds the largest prompt to the first that holds everything.
-
-    "Everything" is what the trace stores at most: its distinct blocks, and full output blocks of
-    unknown content.
-    """
+def default_capacities(trace: DenseTrace, *, ignore_output: bool, match_unit_blocks: int) -> Iterator[int]:
+    """Powers of two, from the first that holds the largest prompt to the first that never evicts."""
     capacity = 1 << max(0, largest_prompt_blocks(trace) - 1).bit_length()
-    known = np.diff(trace.starts)
-    full = computed_tokens(trace, ignore_output=ignore_output) // trace.block_size
-    everything = trace.distinct_blocks + int(np.maximum(full - known, 0).sum())
+    full_blocks = computed_tokens(trace, ignore_output=ignore_output) // trace.block_size
+    hit_blocks = unbounded_hit_blocks(trace, ignore_output=ignore_output, match_unit_blocks=match_unit_blocks)
+    everything = int((full_blocks - hit_blocks).sum()) + 1  # and a part-block, which the next request takes
     yield capacity
     while capacity < everything:
         capacity *= 2

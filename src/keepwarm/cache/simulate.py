@@ -111,7 +111,13 @@ def _curve(maker: RowMaker, policies: Sequence[str], threads: int | None, progre
 
 
 def _usual_capacities(maker: RowMaker) -> list[int]:
-    return list(default_capacities(maker.loaded.dense, ignore_output=maker.ignore_output))
+    return list(
+        default_capacities(
+            maker.loaded.dense,
+            ignore_output=maker.ignore_output,
+            match_unit_blocks=maker.match_unit_blocks,
+        )
+    )
 
 
 def _match_unit_blocks(loaded: LoadedTrace, options: SimulateOptions, server: Server | None) -> int:
