@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import count
-from math import inf
 
 import pytest
 
@@ -74,5 +73,4 @@ def test_a_window_that_grows_with_the_need_keeps_what_it_can_see(
 @pytest.mark.parametrize(("capacity_blocks", "hot_tokens"), [(SMALL, 800), (LARGE, 3200)])
 @pytest.mark.parametrize("prompts", [4, 320])
 def test_a_boundary_keeps_it_all(capacity_blocks: int, hot_tokens: int, prompts: int) -> None:
-    policy = partial(ComputeCache, stale_turnovers=inf)
-    assert _Flood(policy, capacity_blocks, hot_tokens).kept_after(prompts) == hot_tokens
+    assert _Flood(ComputeCache, capacity_blocks, hot_tokens).kept_after(prompts) == hot_tokens

@@ -173,7 +173,7 @@ def test_the_streams_reach_both_parts(capacity_blocks: int) -> None:
 
     evicted = 0
     for seed in range(20):
-        journal = Server(Watched(capacity_blocks, protected_share=0.25)).run(seed)
+        journal = Server(Watched(capacity_blocks, protected_share=0.1, stale_turnovers=1.0)).run(seed)
         evicted += sum(len(served.evicted) for served in journal)
     assert demoted
     assert evicted

@@ -31,10 +31,11 @@ from itertools import chain, islice
 
 from keepwarm.policies._held import check_not_held
 from keepwarm.policies.base import BlockId, CachedBlock, VictimOrder
-from keepwarm.policies.keep_value import SCAN_LIMIT, BlockUses
+from keepwarm.policies.keep_value import BlockUses
 
-PROTECTED_SHARE = 0.5
-STALE_TURNOVERS = 4.0
+PROTECTED_SHARE = 0.4
+STALE_TURNOVERS = 256.0
+SCAN_LIMIT = 4
 
 
 class ComputeCache(VictimOrder):

@@ -19,8 +19,10 @@ from itertools import islice
 from typing import Literal
 
 from keepwarm.policies.base import BlockId, CachedBlock
-from keepwarm.policies.keep_value import SCAN_LIMIT, BlockUses
+from keepwarm.policies.keep_value import BlockUses
 from keepwarm.policies.lru import Lru
+
+SCAN_LIMIT = 64
 
 
 class ComputeCacheWindow(Lru):

@@ -15,9 +15,6 @@ MOST_DEPTH_BLOCKS = 4096
 MOST_AGE_TICKS = 4096
 MOST_HITS = 255
 
-SCAN_LIMIT = 64
-"""Blocks whose keep values are compared at a time, unless the caller says otherwise."""
-
 
 class BlockUses:
     """Hits and age of each cached block, from ``cached`` to ``forget``. O(1) each, nothing raises.

@@ -32,8 +32,7 @@ from keepwarm.cache.kernels.ranking import (
     note_cached,
     note_hits,
 )
-from keepwarm.policies.computecache import PROTECTED_SHARE, STALE_TURNOVERS
-from keepwarm.policies.keep_value import SCAN_LIMIT
+from keepwarm.policies.computecache import PROTECTED_SHARE, SCAN_LIMIT, STALE_TURNOVERS
 
 # Where the counters are.
 PROTECTED = 0  # slots in the protected list

@@ -29,7 +29,7 @@ from keepwarm.cache.kernels.ranking import (
     note_cached,
     note_hits,
 )
-from keepwarm.policies.keep_value import SCAN_LIMIT
+from keepwarm.policies.computecache_window import SCAN_LIMIT
 
 
 class WindowState(NamedTuple):
