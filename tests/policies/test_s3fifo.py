@@ -93,6 +93,21 @@ def test_content_evicted_long_ago_starts_again() -> None:
     assert list(policy) == [1, 2]
 
 
+def test_content_evicted_once_more_is_remembered_for_as_long_again_and_others_are_not() -> None:
+    policy = S3Fifo(20)
+    others = [block(i, 100 + i) for i in range(3, main_limit_blocks(20) + 2)]
+    # Twins: the first falls out before the others, the second after them.
+    policy.on_free([block(1, 77), *others, block(2, 77)])
+    for _ in range(len(policy)):
+        policy.pop_victim()
+    policy.on_free([block(3, 200)])
+    policy.pop_victim()
+    policy.on_cache(block(1, 77))
+    policy.on_cache(others[0])
+    policy.on_free([block(1, 77), others[0], block(2)])
+    assert list(policy) == [3, 2, 1]
+
+
 def test_a_prompt_being_stored_takes_from_small_and_not_from_main() -> None:
     policy = S3Fifo(20)
     policy.on_free([block(i) for i in range(1, 11)])

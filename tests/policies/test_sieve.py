@@ -67,8 +67,8 @@ def test_a_block_that_the_hand_met_in_use_comes_back_as_the_newest_and_unmarked(
     policy = three_free()
     policy.on_hit(block(1), was_free=True)
     assert policy.pop_victim().id == 2
-    policy.on_free([block(4), block(1)])
-    assert list(policy) == [3, 4, 1]
+    policy.on_free([block(1), block(4)])
+    assert list(policy) == [3, 1, 4]
 
 
 def test_a_hit_before_the_first_release_counts() -> None:
