@@ -32,15 +32,22 @@ def unbounded_hit_blocks(
     A request hits its leading blocks that some earlier one stored, in whole match units, and never the
     one that holds the last token of its prompt. Cost: O(blocks).
     """
-    starts, owners = trace.starts[:-1], np.repeat(np.arange(trace.requests), np.diff(trace.starts))
-    places = np.arange(len(trace.ids)) - np.repeat(starts, np.diff(trace.starts))
-    stored_blocks = computed_tokens(trace, ignore_output=ignore_output) // trace.block_size
-    stored = places < np.repeat(stored_blocks, np.diff(trace.starts))
-    first_owner = np.full(trace.distinct_blocks, trace.requests)
-    ids, by = trace.ids[stored][::-1], owners[stored][::-1]
-    first_owner[ids] = by  # of several entries the last assigned stays: the earliest request
+    known = np.diff(trace.starts)
+    owners = np.repeat(np.arange(trace.requests, dtype=np.int32), known)
+    first_owner = np.full(trace.distinct_blocks, trace.requests, dtype=np.int32)
+    stored = computed_tokens(trace, ignore_output=ignore_output) // trace.block_size
+    kept = slice(None) if (stored >= known).all() else _leading(known, stored)
+    # Of several assignments the last one stays: backwards, that of the earliest request.
+    first_owner[trace.ids[kept][::-1]] = owners[kept][::-1]
     missing = np.append(np.flatnonzero(first_owner[trace.ids] >= owners), len(trace.ids))
+    starts = trace.starts[:-1]
     shared = np.minimum(missing[np.searchsorted(missing, starts)], trace.starts[1:]) - starts
     most = np.maximum(trace.prompt_tokens - 1, 0) // trace.block_size
     hits: npt.NDArray[np.int64] = np.where(trace.skip_reads, 0, np.minimum(shared, most))
     return hits - hits % match_unit_blocks
+
+
+def _leading(lengths: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Of parts laid end to end, which entries are among the first ``wanted`` of their part."""
+    places = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return places < np.repeat(wanted, lengths)
