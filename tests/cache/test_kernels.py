@@ -58,7 +58,13 @@ def assert_equal(
     )
     # A last request that never fits keeps the reference from answering without a pool.
     giant = CacheRequest(np.empty(0, dtype=np.uint64), (trace.starts[-1] + 10) * 10 * block_size + 10**9)
-    make_policy = policy_for(policy, stream, block_size=block_size, capacity_blocks=rules.capacity_blocks)
+    make_policy = policy_for(
+        policy,
+        stream,
+        block_size=block_size,
+        capacity_blocks=rules.capacity_blocks,
+        ignore_output=rules.ignore_output,
+    )
     rows = replay(
         [*stream, giant],
         block_size=block_size,

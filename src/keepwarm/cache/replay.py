@@ -106,9 +106,14 @@ def asked_blocks(request: CacheRequest, block_size: int) -> BlockHashes:
 
 
 def policy_for(
-    name: str, requests: Sequence[CacheRequest], *, block_size: int, capacity_blocks: int
+    name: str,
+    requests: Sequence[CacheRequest],
+    *,
+    block_size: int,
+    capacity_blocks: int,
+    ignore_output: bool = False,
 ) -> Callable[[int], VictimOrder]:
-    """What makes the policy of that name for a replay of ``requests``: ``belady`` is told what they will ask.
+    """What makes the policy of that name for a replay of ``requests``: ``belady`` is told what they will do.
 
     Raises InputError for an unknown name.
     """
@@ -117,12 +122,16 @@ def policy_for(
         raise InputError(f"unknown policy {name!r}; known are {', '.join(POLICIES)}")
     if policy is not Belady:
         return policy
-    lookups = (
-        asked_blocks(request, block_size).tolist()
+    served = [
+        request._replace(output_tokens=0) if ignore_output else request
         for request in requests
         if not is_too_large(request, block_size, capacity_blocks)
+    ]
+    return partial(
+        Belady,
+        lookups=[asked_blocks(request, block_size).tolist() for request in served],
+        stored=[_stored_blocks(request, block_size, capacity_blocks).tolist() for request in served],
     )
-    return partial(Belady, lookups=list(lookups))
 
 
 class _Replayer:
@@ -171,6 +180,11 @@ class _Replayer:
         hashes: list[BlockHash] = request.blocks[:full_blocks].tolist()
         hashes.extend(map(BlockHash, islice(self._unknown, full_blocks - len(hashes))))
         return hashes
+
+
+def _stored_blocks(request: CacheRequest, block_size: int, capacity_blocks: int) -> BlockHashes:
+    """The known hashes under which it stores blocks."""
+    return request.blocks[: min(request.computed_tokens() // block_size, capacity_blocks)]
 
 
 def _most_hit_blocks(request: CacheRequest, block_size: int) -> int:

@@ -1,10 +1,11 @@
 """The kernel of ``policies/belady.py``: a queue for each place in the order, and a bitmap of those in use.
 
-Blocks with the same next use lie on one chain of prefixes and come back deepest first, which is the order
-they leave in: queue ``r`` holds those next asked for by request ``r``. Blocks that are never asked for again
-have a queue for each depth. A second bank of queues, above the first, is for duplicates. So the next
-victim is the head of the highest queue that is not empty. A block that comes back late (it was asked for and
-not hit, or gained or lost a twin) is put in by its depth and release, from the end of its queue.
+Blocks that the same request hits next lie on one chain of prefixes and come back deepest first, which is the
+order they leave in: queue ``r`` holds those next hit by request ``r``. Blocks that are never hit again have a
+queue for each depth. A second bank of queues, above the first, is for duplicates and what is computed again.
+So the next victim is the head of the highest queue that is not empty. A block that comes back late (its
+request did not hit it, or it gained or lost a twin) is put in by its depth and release, from the end of
+its queue.
 """
 
 from __future__ import annotations
@@ -25,27 +26,30 @@ from keepwarm.cache.kernels.lists import (
     unlink_table,
 )
 from keepwarm.cache.kernels.operations import PolicyKernel, Setup
-from keepwarm.cache.kernels.pool import Pool, Requests, asked_blocks, has_twin
+from keepwarm.cache.kernels.pool import Pool, Requests, asked_blocks, computed_tokens, has_twin
 
 # Where the counters of a state are.
 USED = 0  # blocks at the start of the table that are in use and have content
-FREED = 1  # requests that were freed
-TOP = 2  # no queue above is in use
-COUNTERS = 3
+STORED = 1  # blocks of known content that the request being served has cached in the end
+START = 2  # where its ids are
+FREED = 3  # requests that were freed
+TOP = 4  # no queue above is in use
+COUNTERS = 5
 
 
 class BeladyState(NamedTuple):
-    """``next_use[id]``: the request that asks for it next, ``requests`` if none does.
+    """``next_hit[id]`` is the next request with that content; ``requests`` if none has it, or it looks not.
 
-    ``following_use[position]`` is that for the time after the request that asks for it at ``position`` of
-    all ids. Of slots there are ``depths`` and ``releases``, when they were freed.
+    ``following_hit[position]`` is that for the time after the request that has the id at ``position`` of all
+    ``ids``. Of slots there are ``depths`` and ``releases``, when they were freed.
     """
 
     slots: int
     requests: int
     bank: int  # queues in each of the two banks
-    next_use: npt.NDArray[np.int32]
-    following_use: npt.NDArray[np.int32]
+    ids: npt.NDArray[np.int32]
+    next_hit: npt.NDArray[np.int32]
+    following_hit: npt.NDArray[np.int32]
     depths: npt.NDArray[np.int32]
     releases: npt.NDArray[np.int32]
     links: Links
@@ -61,6 +65,7 @@ def new_state(setup: Setup) -> BeladyState:
         setup.slots,
         requests,
         bank,
+        setup.requests.ids,
         np.full(setup.distinct_blocks, requests, dtype=np.int32),
         np.empty(len(setup.requests.ids), dtype=np.int32),
         np.zeros(setup.slots, dtype=np.int32),
@@ -72,22 +77,27 @@ def new_state(setup: Setup) -> BeladyState:
 
 
 def on_start(state: BeladyState, pool: Pool, requests: Requests) -> None:
-    """Go through all look-ups from the end: what is asked for when, by requests that are admitted."""
-    next_use, following_use, ids = state.next_use, state.following_use, requests.ids
+    """Go through all requests from the end: when is a content next hit?"""
+    next_hit, following_hit = state.next_hit, state.following_hit
     for index in range(state.requests - 1, -1, -1):
         start = requests.starts[index]
-        for position in range(start, start + asked_blocks(requests, pool, index)):
-            content = ids[position]
-            following_use[position] = next_use[content]
-            next_use[content] = index
+        stored = start + stored_blocks(requests, pool, index)
+        asked = start + asked_blocks(requests, pool, index)
+        for position in range(start, stored):
+            content = requests.ids[position]
+            following_hit[position] = next_hit[content]
+            next_hit[content] = index if position < asked else state.requests
 
 
-def on_admit(state: BeladyState, pool: Pool, requests: Requests, index: int, asked: int, hits: int) -> None:
-    """These uses are over: what is held of them and not hit moves to its next one."""
+def on_admit(state: BeladyState, pool: Pool, requests: Requests, index: int, hits: int) -> None:
+    """These uses are over. What is held of them and not hit is computed again."""
     start = requests.starts[index]
-    for position in range(start, start + asked):
+    stored = stored_blocks(requests, pool, index)
+    counters = state.counters
+    counters[START], counters[USED], counters[STORED] = start, hits, stored
+    for position in range(start, start + stored):
         content = requests.ids[position]
-        state.next_use[content] = state.following_use[position]
+        state.next_hit[content] = state.following_hit[position]
         oldest = pool.places[content]
         if oldest < 0:
             continue
@@ -102,7 +112,6 @@ def on_admit(state: BeladyState, pool: Pool, requests: Requests, index: int, ask
 def on_hits(state: BeladyState, pool: Pool, hits: int) -> None:
     """Take them out of whatever queue they are in."""
     unlink_table(state.links, pool.table, hits)
-    state.counters[USED] = hits
 
 
 def pop_victim(state: BeladyState, pool: Pool) -> int:  # noqa: ARG001 - the same for all policies
@@ -112,8 +121,7 @@ def pop_victim(state: BeladyState, pool: Pool) -> int:  # noqa: ARG001 - the sam
         sentinel = state.slots + counters[TOP]
         if after[sentinel] != sentinel:
             return pop_first(state.links, sentinel)
-        if counters[TOP] == largest_member(state.used_queues, counters[TOP]):
-            remove_member(state.used_queues, counters[TOP])
+        remove_member(state.used_queues, counters[TOP])
         counters[TOP] = largest_member(state.used_queues, counters[TOP])
 
 
@@ -142,7 +150,7 @@ def on_cache(state: BeladyState, pool: Pool, start: int, stop: int) -> None:
 def on_free(state: BeladyState, pool: Pool, blocks: int) -> None:
     """Place each by its next use."""
     counters = state.counters
-    counters[USED] = 0
+    counters[USED] = counters[STORED] = 0
     counters[FREED] += 1
     for index in range(blocks - 1, -1, -1):
         slot = pool.table[index]
@@ -179,10 +187,25 @@ def goes_before(state: BeladyState, depth: int, release: int, node: int) -> bool
 def queue_of(state: BeladyState, pool: Pool, slot: int) -> int:
     """Which queue a free slot belongs to."""
     content = pool.contents[slot]
-    queue = int(state.next_use[content]) if content >= 0 else state.requests
+    index = state.depths[slot] - 1
+    queue = int(state.next_hit[content]) if content >= 0 else state.requests
     if queue == state.requests:
-        queue += state.depths[slot] - 1
-    return queue + state.bank if has_twin(pool, slot) else queue
+        queue += index
+    return queue + state.bank if has_twin(pool, slot) or is_computed(state, content, index) else queue
+
+
+def is_computed(state: BeladyState, content: int, index: int) -> bool:
+    """Whether the request being served computes a content, at its ``index`` of a request, and has not yet."""
+    counters = state.counters
+    return bool(counters[USED] <= index < counters[STORED] and state.ids[counters[START] + index] == content)
+
+
+def stored_blocks(requests: Requests, pool: Pool, index: int) -> int:
+    """How many blocks of known content a request has cached in the end; 0 if it is too large."""
+    if requests.prompt_tokens[index] > pool.capacity_blocks * requests.block_size:
+        return 0
+    known = requests.starts[index + 1] - requests.starts[index]
+    return int(min(known, computed_tokens(requests, pool, index) // requests.block_size))
 
 
 def check(state: BeladyState, pool: Pool, held: npt.NDArray[np.int64]) -> int:

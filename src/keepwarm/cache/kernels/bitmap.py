@@ -32,11 +32,11 @@ def add_member(bitmap: Bitmap, member: int) -> None:
 
 
 def remove_member(bitmap: Bitmap, member: int) -> None:
-    """Take it, a member, out of the set."""
+    """Take it out of the set, if it is in there."""
     word = member >> _BITS
-    bitmap.words[word] ^= 1 << (member & _MASK)
+    bitmap.words[word] &= ~(1 << (member & _MASK))
     if bitmap.words[word] == 0:
-        bitmap.summary[word >> _BITS] ^= 1 << (word & _MASK)
+        bitmap.summary[word >> _BITS] &= ~(1 << (word & _MASK))
 
 
 def largest_member(bitmap: Bitmap, limit: int) -> int:

@@ -35,6 +35,7 @@ from keepwarm.cache.kernels.pool import (
     Requests,
     asked_blocks,
     blank_slots,
+    computed_tokens,
     forget_content,
     look_up,
     set_content,
@@ -86,12 +87,11 @@ def serve(requests: Requests, pool: Pool, state: State, outcome: Outcome, index:
     hits = look_up(pool, ids, asked)
     outcome.requested_again_blocks[index] = count_lost(pool, ids, hits, asked, outcome.reuse_gaps_log2)
     hits -= hits % pool.match_unit_blocks
-    on_admit(state, pool, requests, index, asked, hits)
+    on_admit(state, pool, requests, index, hits)
     on_hits(state, pool, hits)
     allocate(pool, state, hits, prompt_blocks, outcome.evicted_ids)
 
-    tokens = prompt_tokens + max(0, requests.output_tokens[index] - 1)
-    tokens = min(tokens, pool.capacity_blocks * block_size)
+    tokens = computed_tokens(requests, pool, index)
     full = tokens // block_size
     ids = ids[: min(len(ids), full)]
     cached = prompt_tokens // block_size

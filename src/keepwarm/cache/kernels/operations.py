@@ -23,11 +23,8 @@ def on_start(state: State, pool: Pool, requests: Requests) -> None:
     """A replay of all ``requests`` begins."""
 
 
-def on_admit(state: State, pool: Pool, requests: Requests, index: int, asked: int, hits: int) -> None:
-    """Request ``index`` is admitted; of its ids it could hit the first ``asked``, and does hit ``hits``.
-
-    ``on_hits`` follows.
-    """
+def on_admit(state: State, pool: Pool, requests: Requests, index: int, hits: int) -> None:
+    """Request ``index`` is admitted, and hits the first ``hits`` of its ids; ``on_hits`` follows."""
 
 
 def on_hits(state: State, pool: Pool, hits: int) -> None:
@@ -87,7 +84,7 @@ class PolicyKernel(NamedTuple):
     on_free: Callable[[State, Pool, int], None]
     check: Callable[[State, Pool, npt.NDArray[np.int64]], int]
     on_start: Callable[[State, Pool, Requests], None] = on_start
-    on_admit: Callable[[State, Pool, Requests, int, int, int], None] = on_admit
+    on_admit: Callable[[State, Pool, Requests, int, int], None] = on_admit
     on_allocate: Callable[[State, Pool, int, int], None] = on_allocate
     on_evict: Callable[[State, Pool, int, int], None] = on_evict
     on_cache: Callable[[State, Pool, int, int], None] = on_cache

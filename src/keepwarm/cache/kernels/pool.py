@@ -77,6 +77,12 @@ def asked_blocks(requests: Requests, pool: Pool, index: int) -> int:
     return int(min(known, max(0, prompt_tokens - 1) // requests.block_size))
 
 
+def computed_tokens(requests: Requests, pool: Pool, index: int) -> int:
+    """Tokens whose KV exists in the end: all but the last sampled one, as far as the capacity goes."""
+    tokens = requests.prompt_tokens[index] + max(0, requests.output_tokens[index] - 1)
+    return int(min(tokens, pool.capacity_blocks * requests.block_size))
+
+
 def look_up(pool: Pool, ids: npt.NDArray[np.int32], asked: int) -> int:
     """Put the slots of the longest cached prefix of ``ids[:asked]`` into the table; returns its length."""
     places, table = pool.places, pool.table
