@@ -1,7 +1,7 @@
 """Least frequently used, counted while a block is cached.
 
-Source: Robinson, Devarakonda, "Data cache management using frequency-based replacement", SIGMETRICS 1990,
-call it in-cache frequency: what is evicted loses its count.
+Source: the in-cache LFU of Breslau, Cao, Fan, Phillips, Shenker, "Web caching and Zipf-like distributions:
+evidence and implications", INFOCOM 1999: what is evicted loses its count.
 
 Rule: a block's frequency is its hits since it was cached, 255 at most. The victim is the block of lowest
 frequency; among equals the one that was let go longest ago. Counts never decay, so what was hot once
