@@ -211,9 +211,12 @@ def test_one_percent_of_the_agent_sessions_is_within_half_a_point(shared) -> Non
 
 
 def assert_within_half_a_point(trace: DenseTrace) -> None:
-    capacities = capacity_grid(trace, points=16)
+    capacities = capacity_grid(trace, points=48)
     hits = [run_kernel(trace, policy="lru", capacity_blocks=each).hit_blocks.sum() for each in capacities]
     exact = np.array(hits) * trace.block_size / trace.prompt_tokens.sum()
+    largest = []
     for seed in range(10):
         curve = sampled_lru_curve(trace, capacities, rate=0.01, seed=seed)
-        assert np.abs([point.hit_rate for point in curve.points] - exact).max() <= 0.005
+        largest.append(np.abs([point.hit_rate for point in curve.points] - exact).max())
+    assert max(largest) <= 0.005
+    assert np.mean(largest) <= 0.0025  # lost if picks go by time, or distances are not scaled

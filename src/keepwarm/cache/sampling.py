@@ -86,8 +86,8 @@ def sampled_lru_curve(
 
     Meant for capacities from the largest request on. Twins are not modelled; a match unit is one block.
     Which blocks are followed depends on trace, rate and seed alone. At rate 1, or if all re-uses would be
-    picked, every re-used block is followed and nothing is estimated. Memory: some 100 bytes a request and 40
-    a followed use; where known answers are ignored or cut, a copy of the ids and 4 bytes a distinct block.
+    picked, every re-used block is followed and nothing is estimated. Memory: some 100 bytes a request and a
+    followed use; where known answers are ignored or cut, a copy of the ids and 4 bytes a distinct block.
 
     Raises:
         InputError: ``rate`` is not above 0 and at most 1, or a capacity is not positive.

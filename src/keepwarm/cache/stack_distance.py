@@ -11,7 +11,7 @@ Twins (a block computed again while it is cached) count as one block here; in a 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, cast
 
 import numba
 import numpy as np
@@ -24,8 +24,7 @@ NOT_COUNTED = -1.0
 
 
 def _compiled(function: _Function) -> _Function:
-    result: _Function = numba.njit(nogil=True, cache=True)(function)
-    return result
+    return cast("_Function", numba.njit(nogil=True, cache=True)(function))
 
 
 class Shapes(NamedTuple):
