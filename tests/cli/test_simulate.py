@@ -33,11 +33,12 @@ A cache that loses nothing would hit 22.2%: 8 of 36 prompt tokens (simulated).
 No policy and no size exceeds it.
 
 By capacity and policy (simulated) ─────────────────────────────────────────────
-capacity  policy  hit rate  of ceiling  hit tokens  evicted  asked again
-       4  lru        11.1%       50.0%           4        4            1
-          belady     11.1%       50.0%           4        4            1
-       8  lru        22.2%      100.0%           8        0            0
-          belady     22.2%      100.0%           8        0            0
+                    hit       of     hit           asked
+capacity  policy   rate  ceiling  tokens  evicted  again
+       4  lru     11.1%    50.0%       4        4      1
+          belady  11.1%    50.0%       4        4      1
+       8  lru     22.2%   100.0%       8        0      0
+          belady  22.2%   100.0%       8        0      0
 capacity: usable blocks, vLLM's number less 1; evicted, asked again: blocks
 evicted, then asked for again (lru, 4 blocks): half within 1 block handed out
 since, 90% within 1, 99% within 1
@@ -74,6 +75,19 @@ def test_the_report(keepwarm_cli: Keepwarm, three: str) -> None:
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == REPORT
     assert "\x1b[" in keepwarm_cli(*call, FORCE_COLOR="1").stdout
+
+
+def test_a_narrow_terminal_spares_columns_and_cuts_no_number(keepwarm_cli: Keepwarm, tmp_path: Path) -> None:
+    records = [hashed(range(1000 * n, 1000 * n + 900), block_size=4) for n in range(40)]
+    path = write_lines(tmp_path / "t.jsonl", [*records, records[0]])
+    call = ("simulate", "cache", str(path), "--policy", "computecache-window", "--capacity-blocks", "1000")
+    wide, narrow = (keepwarm_cli(*call, COLUMNS=columns).stdout for columns in ("140", "60"))
+    assert "no room for" not in wide
+    assert "no room for: hit tokens" in narrow
+    for shown in (wide, narrow):
+        assert "1,000  computecache-window" in shown
+        assert " 35,900" in shown  # evicted: all but what is left in the end
+        assert "…" not in shown.split("By capacity")[1]
 
 
 def test_options_reach_the_simulation(keepwarm_cli: Keepwarm, three: str) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
+from rich.cells import cell_len
+from rich.console import Group, JustifyMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -13,27 +16,69 @@ from keepwarm.cache.curve import Curve
 from keepwarm.cache.sampling import SampledCurve
 from keepwarm.cache.simulation import ReuseAfterEviction, Simulation, SimulationRow
 
+_GAP = 2
+# What a narrow terminal does without, the first first. Numbers are never cut.
+_SPARED = (
+    "hit tokens",
+    "of ceiling",
+    "KV GiB",
+    "evicted",
+    "recorded evictions",
+    "recorded hits",
+    "asked again",
+)
+
 
 class _Column(NamedTuple):
-    """A figure of a row; a column is shown where some row has the figure."""
+    """A figure of every row."""
 
     title: str
-    shown: Callable[[SimulationRow], str | Text]
+    cells: Sequence[str | Text]
+    is_text: bool = False
+
+    @property
+    def width(self) -> int:
+        """Terminal columns of its widest line; a title has a word a line."""
+        return max(cell_len(str(line)) for line in (*self.title.split(), *self.cells))
 
 
-def _columns(simulation: Simulation) -> list[_Column]:
-    ceiling = simulation.ceiling.hit_tokens
+def rows_table(simulation: Simulation, width: int) -> RenderableType:
+    """Rows of one capacity side by side, so that policies can be compared; what fits ``width``."""
+    rows = sorted(simulation.rows, key=lambda row: row.capacity_blocks)  # stable: policies as asked for
+    capacities = [count(row.capacity_blocks) for row in rows]
+    repeated = [False, *(a == b for a, b in pairwise(capacities))]
     columns = [
-        _Column("hit rate", lambda row: percent(row.hit_rate)),
-        _Column("of ceiling", lambda row: share(row.hit_tokens, ceiling)),
-        _Column("hit tokens", lambda row: count(row.hit_tokens)),
-        _Column("evicted", lambda row: count(row.evicted_blocks)),
-        _Column("asked again", _asked_again),
-        _Column("KV GiB", lambda row: "" if row.kv_gib is None else f"{row.kv_gib:,.2f}"),
-        _Column("recorded hits", _hit_residual),
-        _Column("recorded evictions", _event_residual),
+        _Column(
+            "capacity", ["" if again else text for again, text in zip(repeated, capacities, strict=True)]
+        ),
+        _Column("policy", [visible(row.policy) for row in rows], is_text=True),
+        *_figures(simulation, rows),
     ]
-    return [column for column in columns if any(map(column.shown, simulation.rows))]
+    spared = []
+    for title in _SPARED:
+        if _width(columns) > width and any(column.title == title for column in columns):
+            columns = [column for column in columns if column.title != title]
+            spared.append(title)
+    if not spared:
+        return _table(columns)
+    return Group(_table(columns), Text(f"no room for: {', '.join(spared)}; --json has all", style="dim"))
+
+
+def _figures(simulation: Simulation, rows: Sequence[SimulationRow]) -> list[_Column]:
+    """Those that any of the rows has."""
+    ceiling = simulation.ceiling.hit_tokens
+    figures: dict[str, Callable[[SimulationRow], str | Text]] = {
+        "hit rate": lambda row: percent(row.hit_rate),
+        "of ceiling": lambda row: share(row.hit_tokens, ceiling),
+        "hit tokens": lambda row: count(row.hit_tokens),
+        "evicted": lambda row: count(row.evicted_blocks),
+        "asked again": _asked_again,
+        "KV GiB": lambda row: "" if row.kv_gib is None else f"{row.kv_gib:,.2f}",
+        "recorded hits": _hit_residual,
+        "recorded evictions": _event_residual,
+    }
+    columns = [_Column(title, [figure(row) for row in rows]) for title, figure in figures.items()]
+    return [column for column in columns if any(column.cells)]
 
 
 def _asked_again(row: SimulationRow) -> Text:
@@ -51,21 +96,6 @@ def _hit_residual(row: SimulationRow) -> str:
 def _event_residual(row: SimulationRow) -> str:
     events = row.recorded_events
     return "" if events is None else f"{events.evicted_residual_blocks:+,}"
-
-
-def rows_table(simulation: Simulation) -> Table:
-    """Rows of one capacity side by side, so that policies can be compared."""
-    columns = _columns(simulation)
-    table = _empty_table("capacity")
-    table.add_column("policy", no_wrap=True)
-    for column in columns:
-        table.add_column(column.title, justify="right", no_wrap=True)
-    last = None
-    for row in sorted(simulation.rows, key=lambda row: row.capacity_blocks):  # stable: policies as asked for
-        capacity = count(row.capacity_blocks) if row.capacity_blocks != last else ""
-        table.add_row(capacity, visible(row.policy), *(column.shown(row) for column in columns))
-        last = row.capacity_blocks
-    return table
 
 
 def remarks(simulation: Simulation) -> Iterator[str]:
@@ -103,10 +133,12 @@ def _reuse_line(row: SimulationRow, reuse: ReuseAfterEviction) -> str:
 
 def curve_table(curve: Curve) -> Table:
     """Hit rates, a column a policy."""
-    table = _empty_table("capacity", *(policy.policy for policy in curve.policies))
-    for points in zip(*(policy.points for policy in curve.policies), strict=True):
-        table.add_row(count(points[0].capacity_blocks), *(percent(point.hit_rate) for point in points))
-    return table
+    capacities = [count(point.capacity_blocks) for point in curve.policies[0].points]
+    rates = (
+        _Column(policy.policy, [percent(point.hit_rate) for point in policy.points])
+        for policy in curve.policies
+    )
+    return _table([_Column("capacity", capacities), *rates])
 
 
 def sizes_table(curve: Curve, bytes_per_block: int | None) -> Table:
@@ -118,20 +150,23 @@ def sizes_table(curve: Curve, bytes_per_block: int | None) -> Table:
         gib = "" if bytes_per_block is None else f" = {(blocks + 1) * bytes_per_block / 2**30:,.2f} GiB"
         return count(blocks) + gib
 
-    table = _empty_table("of ceiling", *(policy.policy for policy in curve.policies))
-    for sizes in zip(*(policy.sizes for policy in curve.policies), strict=True):
-        needed = (size(found.capacity_blocks) for found in sizes)
-        table.add_row(f"{sizes[0].percent_of_ceiling}%", *needed)
-    return table
+    shares = [f"{size.percent_of_ceiling}%" for size in curve.policies[0].sizes]
+    sizes = (
+        _Column(policy.policy, [size(found.capacity_blocks) for found in policy.sizes])
+        for policy in curve.policies
+    )
+    return _table([_Column("of ceiling", shares), *sizes])
 
 
 def sampled_table(curve: SampledCurve) -> Table:
     """Estimated hit rates with their 95% intervals."""
-    table = _empty_table("capacity", "hit rate", "95% within")
-    for point in curve.points:
-        error = f"±{100 * point.error:.2f} points"
-        table.add_row(count(point.capacity_blocks), percent(point.hit_rate), error)
-    return table
+    return _table(
+        [
+            _Column("capacity", [count(point.capacity_blocks) for point in curve.points]),
+            _Column("hit rate", [percent(point.hit_rate) for point in curve.points]),
+            _Column("95% within", [f"±{100 * point.error:.2f} points" for point in curve.points]),
+        ]
+    )
 
 
 def sample_remark(curve: SampledCurve) -> Text:
@@ -140,8 +175,19 @@ def sample_remark(curve: SampledCurve) -> Text:
     return Text(f"estimated by following {blocks}; the ceiling is exact", style="dim")
 
 
-def _empty_table(*titles: str) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
-    for title in titles:
-        table.add_column(title, justify="right", no_wrap=True)
+def _table(columns: Sequence[_Column]) -> Table:
+    """Titles above, figures below, however wide."""
+    table = Table(
+        box=None, padding=(0, _GAP, 0, 0), header_style="dim", pad_edge=False, width=_width(columns)
+    )
+    for column in columns:
+        title = column.title.replace(" ", "\n")
+        justify: JustifyMethod = "left" if column.is_text else "right"
+        table.add_column(title, justify=justify, no_wrap=True, vertical="bottom")
+    for cells in zip(*(column.cells for column in columns), strict=True):
+        table.add_row(*cells)
     return table
+
+
+def _width(columns: Sequence[_Column]) -> int:
+    return sum(column.width + _GAP for column in columns) - _GAP

@@ -31,7 +31,7 @@ def render_simulation(simulation: Simulation, *, width: int, colour: bool) -> st
         Text(_verdict(simulation), style="bold"),
     ]
     if simulation.rows:
-        parts += [Text(), heading("By capacity and policy (simulated)"), rows_table(simulation)]
+        parts += [Text(), heading("By capacity and policy (simulated)"), rows_table(simulation, width)]
         parts += [Text(line, style="dim") for line in remarks(simulation)]
     if simulation.curve is not None:
         parts += [Text(), heading("Hit rate by capacity (simulated)"), curve_table(simulation.curve)]
