@@ -285,11 +285,17 @@ def test_a_gpu_becomes_a_capacity(three: Path, tmp_path: Path) -> None:
     assert shape_only.rows[0].kv_gib == simulation.rows[0].kv_gib
 
 
-def test_a_hybrid_model_is_refused(three: Path, tmp_path: Path) -> None:
+def test_a_hybrid_model_is_refused_before_the_work(
+    three: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("keepwarm.cache.simulate.load_trace")
     config = tmp_path / "config.json"
     config.write_text(json.dumps({**MODEL, "model_type": "jamba", "architectures": ["JambaForCausalLM"]}))
     with pytest.raises(InputError, match=r"config\.json"):
         simulate(three, 4, server=ServerOptions(model_config=str(config)))
+    config.write_text(json.dumps(MODEL))
+    with pytest.raises(InputError, match="H1000"):
+        simulate(three, 4, server=ServerOptions(model_config=str(config), gpu="H1000"))
 
 
 def test_a_curve_comes_with_the_optimum(three: Path) -> None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from keepwarm.cache.gpus import gpu_memory_gib
 from keepwarm.cache.models import ModelConfig, read_model_config
 from keepwarm.cache.options import ServerOptions
 from keepwarm.cache.simulation import ServerSize
@@ -27,6 +28,13 @@ class Server(NamedTuple):
     def kv_gib(self, capacity_blocks: int) -> float:
         """GiB of one GPU that so many usable blocks take."""
         return blocks_to_gib(capacity_blocks, self.model, self.sizing)
+
+
+def check_server(options: ServerOptions) -> None:
+    """Before a long read: that the model is not refused and the GPU known. Raises InputError: it is not so."""
+    read_model_config(Path(options.model_config))
+    if options.gpu is not None and options.gpu_memory_gib is None:
+        gpu_memory_gib(options.gpu)
 
 
 def read_server(options: ServerOptions, block_size: int) -> Server:

@@ -25,7 +25,7 @@ from keepwarm.cache.load import LoadedTrace, load_trace
 from keepwarm.cache.options import SimulateOptions
 from keepwarm.cache.rows import Cell, RowMaker, rate
 from keepwarm.cache.sampling import sampled_lru_curve
-from keepwarm.cache.server import Server, read_server
+from keepwarm.cache.server import Server, check_server, read_server
 from keepwarm.cache.simulation import (
     CacheInfo,
     InputInfo,
@@ -54,6 +54,8 @@ def simulate_cache(
     policies = chosen_policies(options.policies)
     check_capacities(options.capacities_blocks)
     check_sample(options.sample, options.policies)
+    if options.server is not None:
+        check_server(options.server)
     kv_events = None if options.kv_events is None else read_kv_events(Path(options.kv_events))
     store = TraceStore(store_folder()) if options.store else None
     loaded = load_trace(path, options, store=store, progress=heard)
