@@ -31,7 +31,7 @@ class Server(NamedTuple):
 
 
 def check_server(options: ServerOptions) -> None:
-    """Before a long read: that the model is not refused and the GPU known. Raises InputError: it is not so."""
+    """Before a long read: that model and GPU will do. Raises InputError: refused, or unknown."""
     read_model_config(Path(options.model_config))
     if options.gpu is not None and options.gpu_memory_gib is None:
         gpu_memory_gib(options.gpu)
