@@ -1,7 +1,7 @@
 """Write the documentation that is made from the code; ``--check`` only says what is out of date.
 
-Made here: a page per cause from its rule's docstring, the list of input formats from the readers'
-docstrings, the index of design notes, and the excerpt of a real report in the README.
+Made here: a page per cause from its rule's docstring, the lists of input formats and of policies from
+theirs, the index of design notes, and the excerpts of real output in the README.
 """
 
 from __future__ import annotations
@@ -22,14 +22,19 @@ DOCS = REPOSITORY / "docs"
 TRAFFIC = "examples/helpdesk/traffic.jsonl.gz"
 EXCERPT_FINDINGS = 2
 EXCERPT_COLUMNS = 100
+EXCERPT_POLICIES = "lru,computecache,belady --capacity-blocks 256,1024,4096"
 
 Pages = dict[Path, str]
 
 
 def section(page: Path, name: str, body: str) -> Pages:
     """``page`` with its section ``name`` replaced by ``body``."""
-    start, end = f"<!-- {name}: made by `make generate` -->", f"<!-- end of {name} -->"
-    return {page: between(page.read_text(), start, end, body)}
+    return {page: with_section(page.read_text(), name, body)}
+
+
+def with_section(text: str, name: str, body: str) -> str:
+    """``text`` with what lies between the markers of ``name`` replaced."""
+    return between(text, f"<!-- {name}: made by `make generate` -->", f"<!-- end of {name} -->", body)
 
 
 def cause_pages() -> Pages:
@@ -63,6 +68,17 @@ def format_sections() -> Iterator[str]:
         yield f"### `{reader.name}`\n\n{inspect.cleandoc(reader.__doc__ or '')}"
 
 
+def policy_page() -> Pages:
+    """A section per policy in ``docs/policies.md``: what its module says on top."""
+    from keepwarm.policies import POLICIES
+
+    sections = []
+    for name, policy in POLICIES.items():
+        documentation = inspect.cleandoc(sys.modules[policy.__module__].__doc__ or "")
+        sections.append(f"## `{name}`\n\n{documentation}")
+    return section(DOCS / "policies.md", "policies", "\n\n".join(sections))
+
+
 def design_index() -> Pages:
     """Title and first paragraph of every note under ``docs/design``."""
     entries = []
@@ -75,25 +91,43 @@ def design_index() -> Pages:
     return section(DOCS / "design" / "index.md", "notes", "\n".join(entries))
 
 
-def readme_excerpt() -> Pages:
-    """The beginning of the report that ``make demo`` prints, as a terminal shows it."""
-    keepwarm = Path(sys.executable).parent / "keepwarm"
+def readme_excerpts() -> Pages:
+    """The beginning of the report that ``make demo`` prints, and a simulation, as a terminal shows them."""
+    diagnosis = _output(f"keepwarm diagnose {TRAFFIC}")
+    end = diagnosis.index(next(line for line in diagnosis if line.startswith(f"{EXCERPT_FINDINGS + 1}. ")))
+    simulation = _output(f"keepwarm simulate cache {TRAFFIC} --policy {EXCERPT_POLICIES} --no-store")
+    start = simulation.index("") + 1
+    readme = REPOSITORY / "README.md"
+    text = with_section(readme.read_text(), "excerpt", _as_text([*diagnosis[:end], "..."]))
+    return {readme: with_section(text, "simulation", _as_text([simulation[0], *simulation[start:]]))}
+
+
+def _output(command: str) -> list[str]:
+    """The command as typed, then what it prints."""
+    program, *arguments = command.split()
     environment = {**os.environ, "COLUMNS": str(EXCERPT_COLUMNS), "NO_COLOR": "1", "TERM": "dumb"}
     done = subprocess.run(
-        [keepwarm, "diagnose", TRAFFIC],
+        [Path(sys.executable).parent / program, *arguments],
         cwd=REPOSITORY,
         env=environment,
         check=True,
         capture_output=True,
         text=True,
     )
-    lines = [line.rstrip() for line in done.stdout.strip("\n").split("\n")]
-    end = lines.index(next(line for line in lines if line.startswith(f"{EXCERPT_FINDINGS + 1}. ")))
-    body = "\n".join(["```text", f"$ keepwarm diagnose {TRAFFIC}", *lines[:end], "...", "```"])
-    return section(REPOSITORY / "README.md", "excerpt", body)
+    return [f"$ {command}", *(line.rstrip() for line in done.stdout.strip("\n").split("\n"))]
 
 
-MAKERS: tuple[Callable[[], Pages], ...] = (cause_pages, format_page, design_index, readme_excerpt)
+def _as_text(lines: list[str]) -> str:
+    return "\n".join(["```text", *lines, "```"])
+
+
+MAKERS: tuple[Callable[[], Pages], ...] = (
+    cause_pages,
+    format_page,
+    policy_page,
+    design_index,
+    readme_excerpts,
+)
 
 
 def stale_causes(pages: Iterable[Path]) -> list[Path]:
