@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import count
+from math import inf
 
 import pytest
 
@@ -73,4 +74,16 @@ def test_a_window_that_grows_with_the_need_keeps_what_it_can_see(
 @pytest.mark.parametrize(("capacity_blocks", "hot_tokens"), [(SMALL, 800), (LARGE, 3200)])
 @pytest.mark.parametrize("prompts", [4, 320])
 def test_a_boundary_keeps_it_all(capacity_blocks: int, hot_tokens: int, prompts: int) -> None:
-    assert _Flood(ComputeCache, capacity_blocks, hot_tokens).kept_after(prompts) == hot_tokens
+    policy = partial(ComputeCache, stale_turnovers=inf)
+    assert _Flood(policy, capacity_blocks, hot_tokens).kept_after(prompts) == hot_tokens
+
+
+@pytest.mark.parametrize(
+    ("capacity_blocks", "hot_tokens", "prompts", "kept_tokens"),
+    [(SMALL, 800, 40, 800), (SMALL, 800, 64, 0), (LARGE, 3200, 320, 3200)],
+)
+def test_by_default_what_nobody_asks_for_is_kept_for_16_turnovers(
+    capacity_blocks: int, hot_tokens: int, prompts: int, kept_tokens: int
+) -> None:
+    """40 prompts turn 127 blocks over 16 times, 320 do so with 1,023."""
+    assert _Flood(ComputeCache, capacity_blocks, hot_tokens).kept_after(prompts) == kept_tokens

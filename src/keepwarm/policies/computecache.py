@@ -34,7 +34,7 @@ from keepwarm.policies.base import BlockId, CachedBlock, VictimOrder
 from keepwarm.policies.keep_value import BlockUses
 
 PROTECTED_SHARE = 0.4
-STALE_TURNOVERS = 256.0
+STALE_TURNOVERS = 16.0
 SCAN_LIMIT = 4
 
 
@@ -81,10 +81,6 @@ class ComputeCache(VictimOrder):
     def demote(self, block: CachedBlock) -> None:
         """Place a protected block just before the boundary. Mutates; O(1)."""
         self._probation[block.id] = self._protected.pop(block.id)
-
-    def on_cache(self, block: CachedBlock) -> None:
-        """Its age counts from here."""
-        self._uses.cached(block.id)
 
     def on_free(self, blocks: Sequence[CachedBlock]) -> None:
         """Into the part that its hits say, at the end of it."""

@@ -139,7 +139,7 @@ def pop_victim(state: BoundaryState, pool: Pool) -> int:  # noqa: ARG001 - the s
 
 
 def on_cache(state: BoundaryState, pool: Pool, start: int, stop: int) -> None:
-    """Their hits count from 0."""
+    """Their hits count from 0 again."""
     note_cached(state.uses, pool.table, start, stop)
 
 
