@@ -18,8 +18,9 @@ from keepwarm.cache.kernels.operations import PolicyKernel
 
 _PACKAGE = __name__.rpartition(".")[0]
 
-# Nothing is allocated inside, so arrays need no reference counts: they cost most of the time (see the design
-# note). Divisors are positive, so no division needs a check. No one calls from C.
+# Nothing is allocated inside, so arrays need no reference counts, and divisors are positive. Callees go into
+# their callers: what is passed, every array in seven parts, costs more than most of them do (see
+# docs/design/kernel.md).
 _OPTIONS: dict[str, Any] = {"_nrt": False, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 _lock = Lock()
@@ -63,7 +64,7 @@ class _Twins:
     def __init__(self, put_in: Mapping[str, Any]) -> None:
         self._put_in = put_in
         self._twins: dict[FunctionType, Any] = {}
-        self._sources: set[str] = set()
+        self._sources: set[str] = {__file__}
         self._constants: set[str] = set()
 
     def copy(self, function: Any) -> FunctionType:
@@ -89,5 +90,5 @@ class _Twins:
 
     def _twin(self, function: FunctionType) -> Any:
         if function not in self._twins:
-            self._twins[function] = _jit(self.copy(function), no_cpython_wrapper=True)
+            self._twins[function] = _jit(self.copy(function), no_cpython_wrapper=True, forceinline=True)
         return self._twins[function]

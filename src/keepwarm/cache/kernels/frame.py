@@ -89,18 +89,17 @@ def serve(requests: Requests, pool: Pool, state: State, outcome: Outcome, index:
     hits -= hits % pool.match_unit_blocks
     on_admit(state, pool, requests, index, hits)
     on_hits(state, pool, hits)
-    allocate(pool, state, hits, prompt_blocks, outcome.evicted_ids)
 
     tokens = computed_tokens(requests, pool, index)
     full = tokens // block_size
     ids = ids[: min(len(ids), full)]
-    cached = prompt_tokens // block_size
-    cache(pool, state, ids, hits, cached)
-    for blocks in range(prompt_blocks, (tokens + block_size - 1) // block_size):
-        cache(pool, state, ids, cached, blocks)
-        cached = blocks
-        allocate(pool, state, blocks, blocks + 1, outcome.evicted_ids)
-    cache(pool, state, ids, cached, full)
+    start, blocks, last = hits, prompt_blocks, (tokens + block_size - 1) // block_size
+    while True:
+        allocate(pool, state, start, blocks, outcome.evicted_ids)
+        cache(pool, state, ids, min(start, full), full if blocks == last else blocks)
+        if blocks == last:
+            break
+        start, blocks = blocks, blocks + 1
     if tokens > full * block_size:
         pool.counters[SPARE] = pool.table[full]
     on_free(state, pool, full)
