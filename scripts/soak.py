@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.harness import machine
-from tests.vllm.lockstep import Difference
+from keepwarm._errors import KeepwarmError
 from tests.vllm.streams import play
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -48,7 +48,7 @@ def main() -> int:
         seed = int(state["streams"])
         try:
             counts += play(seed, STREAM_REQUESTS[seed % len(STREAM_REQUESTS)]).counts
-        except Difference as difference:
+        except (AssertionError, KeepwarmError) as difference:
             print(f"seed {seed}: {difference}", file=sys.stderr)
             return 1
         state |= {

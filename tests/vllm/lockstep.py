@@ -34,8 +34,8 @@ class Contents:
         if self._ours.setdefault(theirs, ours) != ours or self._theirs.setdefault(ours, theirs) != theirs:
             raise Difference(f"one content, two hashes: vLLM's {theirs.hex()}, ours {ours:x}")
 
-    def ours(self, theirs: bytes) -> int:
-        return self._ours[theirs]
+    def ours(self, theirs: bytes) -> int | None:
+        return self._ours.get(theirs)  # none if no request has such a block
 
 
 class Lockstep:
@@ -162,8 +162,9 @@ class Lockstep:
             self._linked[request_id] = len(theirs)
 
     def _forget(self, request_id: str) -> None:
-        for known in (self._hashes, self._linked, self.real.requests, self.real._outputs):
-            known.pop(request_id, None)
+        self._hashes.pop(request_id, None)
+        self._linked.pop(request_id, None)
+        self.real.forget(request_id)
 
     def _ours(self, block_hash: bytes | None) -> int | None:
         return None if block_hash is None else self._contents.ours(self.real.content(block_hash))
@@ -172,6 +173,7 @@ class Lockstep:
         self._recent.append((event, detail))
 
     def _same(self, what: str, ours: Any, theirs: Any) -> None:
+        self.counts["comparisons"] += 1
         if ours != theirs:
             raise Difference(self._message(what, ours, theirs))
 

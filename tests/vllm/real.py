@@ -111,6 +111,11 @@ class RealServer:
         """What ``/reset_prefix_cache`` answers."""
         return self.scheduler.reset_prefix_cache(reset_running_requests=preempt_running)
 
+    def forget(self, request_id: str) -> None:
+        """Let go of a request that is over."""
+        self.requests.pop(request_id, None)
+        self._outputs.pop(request_id, None)
+
     def step(self) -> RealStep:
         """``schedule`` and ``update_from_output``."""
         self._evicted = []

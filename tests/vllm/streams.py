@@ -25,8 +25,8 @@ def random_config(rng: random.Random) -> ServerConfig:
     capacity_blocks = max(longest_blocks, min(128, int(room * longest_blocks) + rng.randint(0, 2)))
     if rng.random() < 0.05:
         capacity_blocks = rng.randint(129, 400)
-    most_running = rng.choice([1, 2, 4, 8, 16])
-    step_tokens = max(most_running, rng.choice([block_size // 2, block_size, 4 * block_size, 512, 2048]))
+    most_running = rng.choice([1, 2, 4, 8, 16, 32])
+    step_tokens = max(most_running, rng.choice([block_size // 2, 4 * block_size, 512, 2048, 2048]))
     long_prefill_tokens = rng.choice([0, 0, rng.randint(1, tokens)])
     watermark = rng.choice([0.0, 0.0, round(rng.uniform(0, 0.5), 3)])
     return ServerConfig(
@@ -43,7 +43,7 @@ class RandomStream:
         self._alphabet = rng.choice([2, 4, 1000])
         longest = self.config.max_request_tokens - 1
         self._prefixes = [self._tokens(rng.randint(1, longest)) for _ in range(rng.randint(1, 6))]
-        self._mean_output = rng.choice([1, 2, 4, self.config.block_size])
+        self._mean_output = rng.choice([0.3, 1, 2, self.config.block_size / 2])
         self._longest_tail = rng.choice([2, self.config.block_size, 4 * self.config.block_size])
         self._isolated = rng.random() < 0.3  # salts and adapters
         self._calls: list[Call] = []
@@ -93,12 +93,12 @@ def play(seed: int, requests: int) -> Lockstep:
     """Run a whole stream on both sides; returns what was compared. Raises ``Difference``."""
     stream = RandomStream(seed)
     rng, both = stream.rng, Lockstep(stream.config)
-    most_in_flight = rng.choice([2, 8, 30])
+    most_in_flight = rng.choice([2, 16, 48])
     while both.counts["requests"] < requests:
         if len(both.model) < most_in_flight:
-            for _ in range(rng.choice([1, 1, 1, 2, 5])):
+            for _ in range(rng.choice([1, 1, 2, 5])):
                 both.add(stream.call())
-        for _ in range(rng.choice([0, 1, 1, 2, 4])):
+        for _ in range(rng.choice([0, 1, 1, 2])):
             both.step()
         event = rng.random()
         if event < 0.01:
