@@ -1,8 +1,7 @@
 """Plain LRU over independent blocks, the model of general cache simulators: for comparing speed and hits.
 
 No prefixes, no blocks in use: each block is an object of size one, read or else stored. Blocks are
-the list's own nodes, so a hit touches one place in memory. Blocks read together stay neighbours, and a
-stretch of them that is read again in the same order moves to the end in one piece.
+the list's own nodes, so a hit needs no look-up.
 """
 
 from __future__ import annotations
@@ -42,21 +41,14 @@ def independent_lru(
     """The loop. The last node is the sentinel; ``after`` is ``_ABSENT`` for blocks not cached."""
     sentinel = len(after) - 1
     after[sentinel] = before[sentinel] = sentinel
-    cached = hits = index = 0
-    while index < len(ids):
-        first = last = ids[index]
-        behind = after[first]
-        index += 1
-        if behind >= 0:
+    cached = hits = 0
+    for index in range(len(ids)):
+        block = ids[index]
+        behind = after[block]
+        if behind != _ABSENT:
             hits += 1
-            while index < len(ids) and ids[index] == behind:
-                last = behind
-                behind = after[last]
-                hits += 1
-                index += 1
-            ahead = before[first]
-            after[ahead] = behind
-            before[behind] = ahead
+            after[before[block]] = behind
+            before[behind] = before[block]
         elif cached < capacity_blocks:
             cached += 1
         else:
@@ -64,9 +56,9 @@ def independent_lru(
             after[sentinel] = after[victim]
             before[after[sentinel]] = sentinel
             after[victim] = _ABSENT
-        ahead = before[sentinel]
-        after[ahead] = first
-        before[first] = ahead
-        after[last] = sentinel
-        before[sentinel] = last
+        newest = before[sentinel]
+        after[newest] = block
+        before[block] = newest
+        after[block] = sentinel
+        before[sentinel] = block
     return hits

@@ -1,7 +1,6 @@
 """Doubly linked lists of slots in two arrays, each list a ring through its own sentinel.
 
-An array has an entry for each slot and, behind them, one for each sentinel. What makes these fast is that
-blocks of one request come and go together: a stretch that is still in one piece is cut out by its ends.
+An array has an entry for each slot and, behind them, one for each sentinel.
 """
 
 from __future__ import annotations
@@ -32,18 +31,9 @@ def unlink(links: Links, slot: int) -> None:
 
 
 def unlink_table(links: Links, table: npt.NDArray[np.int32], blocks: int) -> None:
-    """Take ``table[:blocks]`` out of their lists; cheap where they follow each other last one first."""
-    after, before = links.after, links.before
-    index = 0
-    while index < blocks:
-        behind = after[table[index]]
-        last = index + 1
-        while last < blocks and after[table[last]] == table[last - 1]:
-            last += 1
-        ahead = before[table[last - 1]]
-        after[ahead] = behind
-        before[behind] = ahead
-        index = last
+    """Take ``table[:blocks]`` out of their lists."""
+    for index in range(blocks):
+        unlink(links, table[index])
 
 
 def append(links: Links, sentinel: int, slot: int) -> None:
