@@ -137,14 +137,10 @@ def on_evict(state: BeladyState, pool: Pool, slot: int, content: int) -> None:  
 
 
 def on_cache(state: BeladyState, pool: Pool, start: int, stop: int) -> None:
-    """A block that was the only one with its hash, and is free, becomes a duplicate."""
+    """Note their depths. Slots with the same contents were put among the duplicates by ``on_admit``."""
     state.counters[USED] = stop
     for index in range(start, stop):
-        slot = pool.table[index]
-        state.depths[slot] = index + 1
-        twin = pool.next_twin[slot]
-        if twin != slot and pool.next_twin[twin] == slot:
-            place_again(state, pool, twin)
+        state.depths[pool.table[index]] = index + 1
 
 
 def on_free(state: BeladyState, pool: Pool, blocks: int) -> None:
@@ -191,13 +187,13 @@ def queue_of(state: BeladyState, pool: Pool, slot: int) -> int:
     queue = int(state.next_hit[content]) if content >= 0 else state.requests
     if queue == state.requests:
         queue += index
-    return queue + state.bank if has_twin(pool, slot) or is_computed(state, content, index) else queue
+    return queue + state.bank if has_twin(pool, slot) or is_of_this_request(state, content, index) else queue
 
 
-def is_computed(state: BeladyState, content: int, index: int) -> bool:
-    """Whether the request being served computes a content, at its ``index`` of a request, and has not yet."""
+def is_of_this_request(state: BeladyState, content: int, index: int) -> bool:
+    """Whether the request being served has a content, at its ``index`` of a request: now, or in the end."""
     counters = state.counters
-    return bool(counters[USED] <= index < counters[STORED] and state.ids[counters[START] + index] == content)
+    return bool(index < counters[STORED] and state.ids[counters[START] + index] == content)
 
 
 def stored_blocks(requests: Requests, pool: Pool, index: int) -> int:
