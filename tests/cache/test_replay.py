@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keepwarm._errors import InputError
-from keepwarm.cache.replay import CacheRequest, ReplayRow, replay
+from keepwarm.cache.replay import CacheRequest, ReplayRow, policy_for, replay
 from keepwarm.policies import POLICIES
 from keepwarm.trace.hashes import block_hashes, hashed_prompt_blocks
 from keepwarm.trace.records import HashedPrompt
@@ -97,6 +97,44 @@ def test_an_answer_ends_where_the_capacity_does() -> None:
     rows = replay([request([1, 2, 3], 50), request([1, 2, 3])], block_size=BLOCK_SIZE, capacity_blocks=4)
     assert not rows[0].too_large
     assert rows[1].hit_tokens == 2  # the tail of the answer is lost first
+
+
+def test_blocks_asked_for_after_they_were_evicted_are_counted() -> None:
+    first, other = request([0, 0, 0, 0, 0]), request([1, 1, 1, 1, 1])
+    stream = [first, other, first, first, first._replace(skip_reads=True)]
+    rows = replay(stream, block_size=BLOCK_SIZE, capacity_blocks=3)
+    assert [row.evicted_blocks for row in rows] == [0, 2, 2, 0, 2]
+    assert [row.requested_again_blocks for row in rows] == [0, 0, 2, 0, 0]
+
+
+def test_a_block_with_a_copy_left_is_not_asked_for_again() -> None:
+    twice = request([0, 0, 0, 0])  # its second block is computed each time: four copies of it in the end
+    stream = [*[twice] * 4, request([1, 1, 1]), request([0, 0, 0, 0, 0])]
+    rows = replay(stream, block_size=BLOCK_SIZE, capacity_blocks=5)
+    assert rows[4].evicted[0] == int(twice.blocks[1])
+    assert rows[5] == ReplayRow(5, 4, rows[5].evicted)
+
+
+def test_without_answers_requests_end_with_their_prompts() -> None:
+    stream = [request([1, 2, 3], 8, 8), request([1, 2, 3], 0, 8)._replace(prompt_tokens=9)]
+    kept = replay([*stream, NEVER_FITS], block_size=BLOCK_SIZE, capacity_blocks=20)
+    assert kept[1].hit_tokens == 8
+    for capacity_blocks in (None, 20, 7):
+        rows = replay(
+            [*stream, NEVER_FITS], block_size=BLOCK_SIZE, capacity_blocks=capacity_blocks, ignore_output=True
+        )
+        assert [row.hit_tokens for row in rows[:2]] == [0, 2]
+        assert [row.evicted_blocks for row in rows] == [0, 0, 0]
+
+
+def test_a_policy_is_made_by_its_name() -> None:
+    stream = [request([1, 2, 3]), request([1, 2, 3, 4, 5])]
+    for name in POLICIES:
+        make = policy_for(name, stream, block_size=BLOCK_SIZE, capacity_blocks=2)
+        assert make(2).name == name
+        assert make(2) is not make(2)
+    with pytest.raises(InputError, match=r"unknown policy 'mru'; known are lru, .*belady"):
+        policy_for("mru", stream, block_size=BLOCK_SIZE, capacity_blocks=2)
 
 
 def test_a_huge_capacity_costs_nothing() -> None:
