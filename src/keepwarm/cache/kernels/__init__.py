@@ -13,6 +13,7 @@ To add a policy, copy ``lru.py``, and register its ``KERNEL`` in ``run.py``:
   they have to come to what the class comes to block by block. ``on_free`` goes through them last one first.
 - Import what you call by name (``from ...lists import append_table``): functions are found among a module's
   globals. An operation's helpers get other names than the operations.
+- Operations cannot make arrays: whatever they need is part of the state.
 - Integers that come from arrays may be 32 bits wide: mind products and sums of counters.
 - Leave out ``on_admit``, ``on_allocate``, ``on_evict`` and ``on_cache`` where the policy has no use for them.
 """
