@@ -8,8 +8,11 @@ MAKEFLAGS += --no-print-directory
 
 DEV := .venvs/dev
 DEMO := .venvs/demo
+VLLM := .venvs/vllm
 BIN := $(DEV)/bin
 TOKENIZERS := build/test-tokenizers
+# The warnings there are vLLM's, not ours.
+VLLM_TESTS := KEEPWARM_TEST_VLLM=1 $(VLLM)/bin/python -m pytest tests/vllm -W ignore
 TRAFFIC := examples/helpdesk/traffic.jsonl.gz
 
 export TRANSFORMERS_NO_ADVISORY_WARNINGS := 1
@@ -19,7 +22,7 @@ export HF_HUB_OFFLINE := 1
 export HF_HUB_DISABLE_TELEMETRY := 1
 export KEEPWARM_TEST_TOKENIZERS := $(CURDIR)/$(TOKENIZERS)
 
-.PHONY: help demo test test-full check format pytest docs generate bench dist clean
+.PHONY: help demo test test-vllm test-full soak check format pytest docs generate bench dist clean
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -27,10 +30,17 @@ help:  ## This list
 demo: $(DEMO)/.stamp  ## Diagnose the recorded traffic of examples/helpdesk and write a report
 	@scripts/demo.sh $(DEMO)/bin/keepwarm $(TRAFFIC) out/demo
 
-test: check pytest  ## Everything that guards a change: check, tests, documentation
+test: check test-vllm pytest  ## Everything that guards a change: check, tests, documentation
 
-test-full: check $(TOKENIZERS)/.stamp  ## `test` and the long runs
+test-full: check $(TOKENIZERS)/.stamp $(VLLM)/.stamp  ## `test` and the long runs
+	$(VLLM_TESTS) --run-long
 	$(BIN)/python -m pytest --run-long
+
+test-vllm: $(VLLM)/.stamp  ## The cache model beside vLLM's own scheduler, in an environment of 2.5 GB
+	$(VLLM_TESTS)
+
+soak: $(VLLM)/.stamp  ## The same over 5 million requests, an hour or two; result in bench/soak.json
+	$(VLLM)/bin/python -m scripts.soak
 
 pytest: $(DEV)/.stamp $(TOKENIZERS)/.stamp  ## The tests alone
 	$(BIN)/python -m pytest
@@ -69,6 +79,9 @@ $(DEV)/.stamp: pyproject.toml scripts/make_venv.sh
 
 $(DEMO)/.stamp: pyproject.toml scripts/make_venv.sh
 	@scripts/make_venv.sh $(DEMO)
+
+$(VLLM)/.stamp: pyproject.toml scripts/make_venv.sh scripts/make_vllm_venv.sh
+	@scripts/make_vllm_venv.sh $(VLLM)
 
 $(TOKENIZERS)/.stamp: $(DEV)/.stamp $(wildcard scripts/fetch_test_tokenizers.*)
 	@scripts/run_fetch.sh $(BIN)/python $(TOKENIZERS)

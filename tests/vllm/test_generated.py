@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
@@ -82,21 +83,22 @@ EVENTS = st.one_of(
 )
 
 
-def compare(config: ServerConfig, events: list[Event]) -> None:
+def compare(config: ServerConfig, events: list[Event]) -> Counter[str]:
     both, calls = Lockstep(config), list[Call]()
     for event in events:
         event(both, calls)
     both.drain()
+    return both.counts
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
-@given(configs(), st.lists(EVENTS, max_size=40))
-def test_generated_streams(config: ServerConfig, events: list[Event]) -> None:
-    compare(config, events)
+@given(config=configs(), events=st.lists(EVENTS, max_size=40))
+def test_generated_streams(config: ServerConfig, events: list[Event], totals: Counter[str]) -> None:
+    totals.update(compare(config, events))
 
 
 @pytest.mark.long
 @settings(max_examples=5000, deadline=None, suppress_health_check=list(HealthCheck))
-@given(configs(), st.lists(EVENTS, max_size=80))
-def test_more_generated_streams(config: ServerConfig, events: list[Event]) -> None:
-    compare(config, events)
+@given(config=configs(), events=st.lists(EVENTS, max_size=80))
+def test_more_generated_streams(config: ServerConfig, events: list[Event], totals: Counter[str]) -> None:
+    totals.update(compare(config, events))

@@ -36,15 +36,17 @@ def check_that_all_happened(counts: Counter[str]) -> None:
 
 
 @pytest.mark.parametrize("part", range(5))
-def test_random_streams(part: int) -> None:
+def test_random_streams(part: int, totals: Counter[str]) -> None:
     counts = compare(QUICK_SEED + part * 10_000, 10_000)
+    totals.update(counts)
     assert counts["requests"] >= 10_000
     check_that_all_happened(counts)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("part", range(5))
-def test_more_random_streams(part: int) -> None:
+def test_more_random_streams(part: int, totals: Counter[str]) -> None:
     counts = compare(LONG_SEED + part * 10_000, 30_000)
+    totals.update(counts)
     assert counts["requests"] >= 30_000
     check_that_all_happened(counts)
