@@ -3,91 +3,45 @@
     python -m scripts.sweep_computecache            # print the tables
     python -m scripts.sweep_computecache --write    # and put them into docs/design/computecache.md
 
-Traces: agent sessions, both Mooncake traces, the helpdesk's traffic, the healthy labelled cases, each at six
-capacities, evenly spaced by ratio, from the largest request to all distinct blocks. And floods at 127 to
-2,047 blocks of 16: a prefix of 800 tokens is asked for twice, then come 4, 40 or 320 prompts of 810 tokens
-that nobody sends again, over and over. All figures are simulated, requests one after another.
+``sweep_traces.py`` says which traces, ``sweep_report.py`` by which criterion. All figures are simulated,
+requests one after another.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
 import os
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-
-import numpy as np
+from typing import Any
 
 from keepwarm.cache.dense import DenseTrace
-from keepwarm.cache.intern import intern_requests
 from keepwarm.cache.kernels import run_kernel
-from keepwarm.cache.load import load_trace
-from keepwarm.cache.options import TraceOptions
-from keepwarm.cache.replay import CacheRequest
 from scripts.markers import between
-from scripts.sweep_report import OTHERS, SETTINGS, Case, Cell, report
+from scripts.sweep_report import FLOOR_SETTINGS, OTHERS, SETTINGS, Cell, Setting, report
+from scripts.sweep_traces import REPOSITORY, Case, cases
 
-REPOSITORY = Path(__file__).resolve().parent.parent
-SHARED = Path(os.environ.get("KEEPWARM_SHARED", REPOSITORY.parent / "shared"))
 PAGE = REPOSITORY / "docs" / "design" / "computecache.md"
 START = "<!-- sweep: made by `python -m scripts.sweep_computecache --write` -->"
 END = "<!-- end of sweep -->"
 
-CAPACITIES = 6
-FLOODS = (4, 40, 320)
-FLOOD_CAPACITIES = (127, 255, 511, 1023, 2047)
-FLOOD_PROMPTS = 2000
-HOT_BLOCKS, BLOCK_SIZE, PROMPT_TOKENS = 50, 16, 810
 
-
-def cases() -> Iterator[Case]:
-    """The recorded traces, small ones last, then the floods."""
-    paths = [
-        SHARED / "data/agent_sessions/claude_code_sessions.jsonl.gz",
-        SHARED / "data/mooncake/conversation_trace.jsonl.gz",
-        SHARED / "data/mooncake/synthetic_trace.jsonl.gz",
-        REPOSITORY / "examples/helpdesk/traffic.jsonl.gz",
-        *sorted((SHARED / "cases/healthy").glob("*.jsonl*")),
-    ]
-    for path in paths:
-        trace = load_trace(str(path), TraceOptions()).dense
-        smallest = max(1, -(-int(trace.prompt_tokens.max()) // trace.block_size))
-        spaced = np.geomspace(smallest, max(smallest, trace.distinct_blocks), CAPACITIES)
-        name = "helpdesk" if path.is_relative_to(REPOSITORY) else path.name.partition(".")[0]
-        yield Case(name.replace("_", " "), trace, tuple(sorted({round(each) for each in spaced.tolist()})))
-    for prompts in FLOODS:
-        yield Case(f"flood of {prompts}", flood(prompts), FLOOD_CAPACITIES, flood_prompts=prompts)
-
-
-def flood(prompts: int) -> DenseTrace:
-    """The hot prefix twice, then so many one-use prompts; as often as ``FLOOD_PROMPTS`` allow, but twice."""
-    fresh = itertools.count(HOT_BLOCKS)
-    hot = np.arange(HOT_BLOCKS, dtype=np.uint64)
-    requests: list[CacheRequest] = []
-    for _ in range(max(2, FLOOD_PROMPTS // prompts)):
-        requests += [CacheRequest(hot, PROMPT_TOKENS)] * 2
-        for _ in range(prompts):
-            blocks = np.array(list(itertools.islice(fresh, HOT_BLOCKS)), dtype=np.uint64)
-            requests.append(CacheRequest(blocks, PROMPT_TOKENS))
-    return intern_requests(requests, BLOCK_SIZE)
-
-
-def hit_percent(trace: DenseTrace, policy: str, capacity_blocks: int, **parameters: object) -> float:
+def hit_percent(trace: DenseTrace, policy: str, capacity_blocks: int, **parameters: Any) -> float:
     """Hit tokens of all prompt tokens."""
     run = run_kernel(trace, policy=policy, capacity_blocks=capacity_blocks, **parameters)
     return 100 * int(run.hit_blocks.sum()) * trace.block_size / int(trace.prompt_tokens.sum())
 
 
 def measure(case: Case, capacity_blocks: int) -> Cell:
-    """All policies and all settings at one capacity."""
+    """All policies and settings at one capacity; settings that are the same rule there are run once."""
     others = {policy: hit_percent(case.trace, policy, capacity_blocks) for policy in OTHERS}
-    settings = {
-        setting: hit_percent(case.trace, "computecache", capacity_blocks, **setting._asdict())
-        for setting in SETTINGS
-    }
+    settings: dict[Setting, float] = {}
+    found: dict[Setting, float] = {}
+    for setting in SETTINGS if case.kind in ("recorded", "flood") else FLOOR_SETTINGS:
+        rule = setting.at(capacity_blocks)
+        if rule not in found:
+            found[rule] = hit_percent(case.trace, "computecache", capacity_blocks, **rule._asdict())
+        settings[setting] = found[rule]
     return Cell(case, capacity_blocks, others, settings)
 
 

@@ -62,6 +62,7 @@ PARAMETERS = {
     "computecache": {
         "protected_share": st.sampled_from([0.0, 0.25, 0.5, 1.0]),
         "stale_turnovers": st.sampled_from([0.5, 1.0, 3.0, inf]),
+        "least_stale_blocks": st.sampled_from([0, 8, 40]),
         "scan_limit": st.integers(1, 8),
         "hits_decay": st.booleans(),
     },

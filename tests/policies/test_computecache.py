@@ -81,8 +81,10 @@ def test_victims_come_from_probation_then_from_protected() -> None:
 class TestStale:
     """A capacity of 20 and 1.5 turnovers: stale after 30 blocks allocated without a hit."""
 
-    def policy(self) -> ComputeCache:
-        return ComputeCache(20, protected_share=1.0, stale_turnovers=1.5)
+    def policy(self, *, least_stale_blocks: int = 0) -> ComputeCache:
+        return ComputeCache(
+            20, protected_share=1.0, stale_turnovers=1.5, least_stale_blocks=least_stale_blocks
+        )
 
     @pytest.mark.parametrize(("allocated", "protected"), [(29, [1, 2]), (30, [])])
     def test_the_boundary_passes_blocks_not_hit_for_long(self, allocated: int, protected: list[int]) -> None:
@@ -92,6 +94,26 @@ class TestStale:
         for _ in range(allocated):
             policy.on_allocate(1, 1)
         assert parts(policy) == (([3], [1, 2]) if protected else ([3, 1, 2], []))
+
+    @pytest.mark.parametrize(("least", "stale_after"), [(0, 30), (29, 30), (30, 30), (31, 31), (90, 90)])
+    def test_turnovers_or_the_floor_whichever_is_more(self, least: int, stale_after: int) -> None:
+        policy = self.policy(least_stale_blocks=least)
+        policy.on_free(cache(policy, [1], hits=1))
+        policy.on_allocate(stale_after - 1, FULL)
+        assert parts(policy) == ([], [1])
+        policy.on_allocate(1, FULL)
+        assert parts(policy) == ([1], [])
+
+    @pytest.mark.parametrize(
+        ("capacity_blocks", "stale_after"), [(1, 16_384), (1_024, 16_384), (2_048, 32_768)]
+    )
+    def test_by_default_16_turnovers_or_16_384_blocks(self, capacity_blocks: int, stale_after: int) -> None:
+        policy = ComputeCache(capacity_blocks, protected_share=1.0)
+        policy.on_free(cache(policy, [1], hits=255))
+        policy.on_allocate(stale_after - 1, FULL)
+        assert parts(policy) == ([], [1])
+        policy.on_allocate(1, FULL)
+        assert parts(policy) == ([1], [])
 
     def test_it_stops_at_the_first_block_that_was_hit_since(self) -> None:
         policy = self.policy()
@@ -169,6 +191,19 @@ class TestShare:
         policy.on_allocate(1, FULL)
         assert parts(policy) == ([7, 5, 6], [])
 
+    @pytest.mark.parametrize(("scan_limit", "gone"), [(1, 8), (4, 5), (64, 1)])
+    def test_of_a_prompt_the_shallowest_in_sight_goes_first(self, scan_limit: int, gone: int) -> None:
+        """Why ``scan_limit`` is small: without its first block nothing of a prompt can hit."""
+        policy = self.policy(share=0.35, scan_limit=scan_limit)
+        prompt = [block(depth)._replace(depth_blocks=depth) for depth in range(1, 9)]
+        for each in prompt:
+            policy.on_cache(each)
+        for each in prompt:
+            policy.on_hit(each, was_free=False)
+        policy.on_free(prompt[::-1])  # as vLLM does
+        policy.on_allocate(1, FULL)
+        assert parts(policy)[0] == [gone]
+
     def test_only_the_first_of_the_protected_are_compared(self) -> None:
         policy = self.policy(share=0.1, scan_limit=2)
         blocks = [*cache(policy, [1, 2], hits=3), *cache(policy, [3], hits=1)]
@@ -184,7 +219,7 @@ class TestShare:
         assert parts(policy) == ([1, 3], [2, 4])
 
     def test_stale_blocks_go_before_the_share_is_looked_at(self) -> None:
-        policy = ComputeCache(20, protected_share=0.05, stale_turnovers=1.0)
+        policy = ComputeCache(20, protected_share=0.05, stale_turnovers=1.0, least_stale_blocks=0)
         policy.on_free(cache(policy, [1], hits=5))
         policy.on_allocate(19, 19)
         policy.on_free(cache(policy, [2], hits=1))
@@ -216,7 +251,7 @@ def test_an_eviction_clears_what_is_known_of_the_block() -> None:
 
 
 def test_a_reset_clears_hits_and_counts() -> None:
-    policy = ComputeCache(20, protected_share=1.0, stale_turnovers=1.0)
+    policy = ComputeCache(20, protected_share=1.0, stale_turnovers=1.0, least_stale_blocks=0)
     policy.on_free(cache(policy, [1, 2], hits=1))
     policy.on_allocate(19, 19)
     policy.on_reset()
@@ -235,7 +270,9 @@ class _StockList(ComputeCache):
     """Repeats every decision in one list, as beside vLLM's own queue: knows the public moves only."""
 
     def __init__(self, capacity_blocks: int) -> None:
-        super().__init__(capacity_blocks, protected_share=0.3, stale_turnovers=1.5, scan_limit=3)
+        super().__init__(
+            capacity_blocks, protected_share=0.3, stale_turnovers=1.5, least_stale_blocks=0, scan_limit=3
+        )
         self.stock: list[BlockId] = []
 
     def _insert_before_boundary(self, block_id: BlockId) -> None:

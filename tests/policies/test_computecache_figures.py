@@ -10,14 +10,20 @@ from collections.abc import Callable
 from functools import partial
 from itertools import count
 from math import inf
+from pathlib import Path
 
 import pytest
 
+from keepwarm.cache.load import load_trace
+from keepwarm.cache.options import TraceOptions
 from keepwarm.cache.pool import BlockPool
+from keepwarm.cache.replay import replay
 from keepwarm.policies.base import BlockHash, VictimOrder
 from keepwarm.policies.computecache import ComputeCache
 from keepwarm.policies.computecache_window import ComputeCacheWindow
+from keepwarm.policies.keep_value import BlockUses
 from keepwarm.policies.lru import Lru
+from tests.cache.kernel_equality import requests_of
 
 BLOCK_SIZE = 16
 SMALL, LARGE = 127, 1023  # usable blocks
@@ -72,18 +78,44 @@ def test_a_window_that_grows_with_the_need_keeps_what_it_can_see(
 
 
 @pytest.mark.parametrize(("capacity_blocks", "hot_tokens"), [(SMALL, 800), (LARGE, 3200)])
-@pytest.mark.parametrize("prompts", [4, 320])
+@pytest.mark.parametrize("prompts", [4, 40, 320])
 def test_a_boundary_keeps_it_all(capacity_blocks: int, hot_tokens: int, prompts: int) -> None:
-    policy = partial(ComputeCache, stale_turnovers=inf)
-    assert _Flood(policy, capacity_blocks, hot_tokens).kept_after(prompts) == hot_tokens
+    """With the defaults: 320 prompts take 16,320 blocks, just under ``least_stale_blocks``."""
+    assert _Flood(ComputeCache, capacity_blocks, hot_tokens).kept_after(prompts) == hot_tokens
 
 
-@pytest.mark.parametrize(
-    ("capacity_blocks", "hot_tokens", "prompts", "kept_tokens"),
-    [(SMALL, 800, 40, 800), (SMALL, 800, 64, 0), (LARGE, 3200, 320, 3200)],
-)
-def test_by_default_what_nobody_asks_for_is_kept_for_16_turnovers(
-    capacity_blocks: int, hot_tokens: int, prompts: int, kept_tokens: int
-) -> None:
-    """40 prompts turn 127 blocks over 16 times, 320 do so with 1,023."""
-    assert _Flood(ComputeCache, capacity_blocks, hot_tokens).kept_after(prompts) == kept_tokens
+@pytest.mark.parametrize(("capacity_blocks", "hot_tokens"), [(SMALL, 800), (LARGE, 3200)])
+def test_nothing_once_hot_stays_for_ever(capacity_blocks: int, hot_tokens: int) -> None:
+    """After 16,384 blocks all of it is stale, and gone with the next turnover."""
+    prompts = 16_384 // ONE_USE_BLOCKS + capacity_blocks // ONE_USE_BLOCKS + 2
+    assert _Flood(ComputeCache, capacity_blocks, hot_tokens).kept_after(prompts) == 0
+    never_stale = partial(ComputeCache, stale_turnovers=inf)
+    assert _Flood(never_stale, capacity_blocks, hot_tokens).kept_after(prompts) == hot_tokens
+
+
+def test_in_a_small_pool_16_turnovers_are_few_prompts() -> None:
+    """Why there is a floor."""
+    policy = partial(ComputeCache, least_stale_blocks=0)
+    assert _Flood(policy, SMALL, 800).kept_after(40) == 800
+    assert _Flood(policy, SMALL, 800).kept_after(64) == 0
+
+
+def test_many_keep_values_cost_a_prompt_its_head(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Why ``scan_limit`` is small: with 64 the depth of a block decides, and keeps it behind a lost head."""
+    path = shared / "cases" / "healthy" / "interleaved-call-sites.jsonl"
+    trace = load_trace(str(path), TraceOptions()).dense
+
+    def hit_percent(scan_limit: int) -> float:
+        policy = partial(ComputeCache, scan_limit=scan_limit)
+        rows = replay(requests_of(trace), block_size=trace.block_size, capacity_blocks=164, policy=policy)
+        return 100 * sum(row.hit_tokens for row in rows) / sum(row.prompt_tokens for row in rows)
+
+    in_lru_order, of_few, of_many = map(hit_percent, (1, 4, 64))
+    assert of_many < in_lru_order - 9
+    assert of_few > in_lru_order - 1
+
+    keep_value = BlockUses.keep_value
+    monkeypatch.setattr(
+        BlockUses, "keep_value", lambda uses, block: keep_value(uses, block) - 2 * block.depth_blocks
+    )
+    assert hit_percent(64) >= in_lru_order  # depth counts against a block now

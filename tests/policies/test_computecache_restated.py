@@ -93,11 +93,17 @@ class _RestatedWindow(_Restated):
 
 class _RestatedBoundary(_Restated):
     def __init__(
-        self, capacity_blocks: int, scan_limit: int, protected_share: float, stale_turnovers: float
+        self,
+        capacity_blocks: int,
+        scan_limit: int,
+        protected_share: float,
+        stale_turnovers: float,
+        least_stale_blocks: int,
     ) -> None:
         super().__init__(capacity_blocks, scan_limit)
         self.most_protected = protected_share * capacity_blocks
-        self.stale_blocks = stale_turnovers * capacity_blocks
+        self.turnover_blocks = stale_turnovers * capacity_blocks
+        self.least_stale_blocks = least_stale_blocks
 
     def start(self) -> None:
         super().start()
@@ -132,7 +138,8 @@ class _RestatedBoundary(_Restated):
 
     def is_stale(self, block: CachedBlock) -> bool:
         _, allocated_at_hit = self.hits[block.id][-1]
-        return self.allocated - allocated_at_hit >= self.stale_blocks
+        since = self.allocated - allocated_at_hit
+        return since >= self.turnover_blocks and since >= self.least_stale_blocks
 
 
 @given(seed=seeds, capacity_blocks=capacities, scan_limit=scan_limits)
@@ -147,17 +154,26 @@ def test_the_window(seed: int, capacity_blocks: int, scan_limit: int) -> None:
     scan_limit=scan_limits,
     protected_share=st.sampled_from([0.0, 0.25, 0.5, 1.0]),
     stale_turnovers=st.sampled_from([0.5, 1.0, 3.0, inf]),
+    least_stale_blocks=st.sampled_from([0, 8, 40]),
 )
 def test_the_boundary(
-    seed: int, capacity_blocks: int, scan_limit: int, protected_share: float, stale_turnovers: float
+    seed: int,
+    capacity_blocks: int,
+    scan_limit: int,
+    protected_share: float,
+    stale_turnovers: float,
+    least_stale_blocks: int,
 ) -> None:
     policy = ComputeCache(
         capacity_blocks,
         protected_share=protected_share,
         stale_turnovers=stale_turnovers,
+        least_stale_blocks=least_stale_blocks,
         scan_limit=scan_limit,
     )
-    restated = _RestatedBoundary(capacity_blocks, scan_limit, protected_share, stale_turnovers)
+    restated = _RestatedBoundary(
+        capacity_blocks, scan_limit, protected_share, stale_turnovers, least_stale_blocks
+    )
     assert Server(policy).run(seed) == Server(restated).run(seed)
 
 
@@ -173,7 +189,8 @@ def test_the_streams_reach_both_parts(capacity_blocks: int) -> None:
 
     evicted = 0
     for seed in range(20):
-        journal = Server(Watched(capacity_blocks, protected_share=0.1, stale_turnovers=1.0)).run(seed)
+        policy = Watched(capacity_blocks, protected_share=0.1, stale_turnovers=1.0, least_stale_blocks=0)
+        journal = Server(policy).run(seed)
         evicted += sum(len(served.evicted) for served in journal)
     assert demoted
     assert evicted

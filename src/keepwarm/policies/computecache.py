@@ -9,7 +9,8 @@ A freed block that was never hit joins just before the boundary, one that was hi
 are taken from the head as ever, so choosing one costs nothing. Before an allocation blocks are demoted:
 
 - *stale*: the boundary moves past the first protected block while that was not hit during the last
-  ``stale_turnovers`` × capacity allocated blocks, so that nothing once hot stays for ever;
+  ``stale_turnovers`` × capacity allocated blocks, or ``least_stale_blocks`` if that is more, so that
+  nothing once hot stays for ever;
 - *share*: while more than ``protected_share`` of the capacity is protected, the block of lowest keep value
   (``keep_value.py``) among the first ``scan_limit`` protected ones goes to just before the boundary.
 
@@ -35,6 +36,7 @@ from keepwarm.policies.keep_value import BlockUses
 
 PROTECTED_SHARE = 0.4
 STALE_TURNOVERS = 16.0
+LEAST_STALE_BLOCKS = 16_384
 SCAN_LIMIT = 4
 
 
@@ -54,6 +56,7 @@ class ComputeCache(VictimOrder):
         *,
         protected_share: float = PROTECTED_SHARE,
         stale_turnovers: float = STALE_TURNOVERS,
+        least_stale_blocks: int = LEAST_STALE_BLOCKS,
         scan_limit: int = SCAN_LIMIT,
         hits_decay: bool = False,
     ) -> None:
@@ -61,7 +64,7 @@ class ComputeCache(VictimOrder):
         if scan_limit < 1:
             raise ValueError(f"scan_limit {scan_limit!r}: look at 1 block at least")
         self._most_protected = int(protected_share * capacity_blocks)
-        self._stale_blocks = stale_turnovers * capacity_blocks
+        self._stale_blocks = max(stale_turnovers * capacity_blocks, least_stale_blocks)
         self._scan_limit = scan_limit
         self._uses = BlockUses(half_life_ticks=capacity_blocks if hits_decay else None)
         self._allocated_blocks = 0

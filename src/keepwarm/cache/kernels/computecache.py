@@ -32,7 +32,7 @@ from keepwarm.cache.kernels.ranking import (
     note_cached,
     note_hits,
 )
-from keepwarm.policies.computecache import PROTECTED_SHARE, SCAN_LIMIT, STALE_TURNOVERS
+from keepwarm.policies.computecache import LEAST_STALE_BLOCKS, PROTECTED_SHARE, SCAN_LIMIT, STALE_TURNOVERS
 
 # Where the counters are.
 PROTECTED = 0  # slots in the protected list
@@ -59,6 +59,7 @@ def new_state(
     *,
     protected_share: float = PROTECTED_SHARE,
     stale_turnovers: float = STALE_TURNOVERS,
+    least_stale_blocks: int = LEAST_STALE_BLOCKS,
     scan_limit: int = SCAN_LIMIT,
     hits_decay: bool = False,
 ) -> BoundaryState:
@@ -69,7 +70,7 @@ def new_state(
         slots,
         slots + 1,
         int(protected_share * slots),
-        float(stale_turnovers * slots),
+        float(max(stale_turnovers * slots, least_stale_blocks)),
         new_uses(slots, slots if hits_decay else 0),
         new_window(scan_limit),
         np.zeros(slots, dtype=np.bool_),
