@@ -149,3 +149,15 @@ def test_recorded_ids_that_name_content_only_are_chained() -> None:
 def test_recorded_ids_may_be_any_integer() -> None:
     hashes = {recorded(block_id, tokens=4)[0] for block_id in (-1, 0, 1, 2**63, 2**64 - 2)}
     assert len(hashes) == 5
+
+
+def test_recorded_ids_of_any_length_are_told_apart() -> None:
+    """SHA-256 as a number, say; and a negative id is not the unsigned one of equal bits."""
+    several = [0, 2**64, 2**80, -(2**70), -1, 2**64 - 1, 2**63, -(2**63), 2**256 - 1, -(2**256)]
+    hashes = [
+        hashed_prompt_blocks(HashedPrompt(hash_ids=[each, other], block_size=1, input_tokens=2))[0]
+        for each in several
+        for other in (7, 2**90)  # whatever else is in the prompt
+    ]
+    assert len(set(hashes)) == len(several)
+    assert hashes[::2] == hashes[1::2]

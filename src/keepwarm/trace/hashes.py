@@ -79,8 +79,15 @@ def hashed_prompt_blocks(prompt: HashedPrompt) -> BlockHashes:
     try:
         words = np.array(ids, dtype=np.int64).astype(np.uint64)
     except OverflowError:
-        words = np.array([block_id & _WORD_MASK for block_id in ids], dtype=np.uint64)
+        words = np.array([_word(block_id) for block_id in ids], dtype=np.uint64)
     return _prefix_sums(words, _start("ids", str(prompt.block_size), prompt.scope))
+
+
+def _word(block_id: int) -> int:
+    """64 bits for an id of any length: its own where it has no more, signed; else a digest."""
+    if -(1 << 63) <= block_id < 1 << 63:
+        return block_id & _WORD_MASK
+    return int.from_bytes(hashlib.blake2b(b"%x" % block_id, digest_size=8).digest(), "little")
 
 
 def _check_block_size(block_size: int) -> None:
