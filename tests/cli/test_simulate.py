@@ -63,8 +63,8 @@ def test_the_contract(keepwarm_cli: Keepwarm, three: str) -> None:
     ]  # fmt: skip
     for row in document["rows"]:
         assert list(row)[: len(ROW_KEYS)] == ROW_KEYS
-    assert list(document["rows"][0].values())[: len(ROW_KEYS)] == ["lru", 4, 3, 36, 4, 0.111111, 4, 1]
-    assert document["ceiling"] == {"query_tokens": 36, "hit_tokens": 8, "hit_rate": 0.222222}
+    assert list(document["rows"][0].values())[: len(ROW_KEYS)] == ["lru", 4, 3, 36, 4, 4 / 36, 4, 1]
+    assert document["ceiling"] == {"query_tokens": 36, "hit_tokens": 8, "hit_rate": 8 / 36}
     assert first.stdout_bytes == second.stdout_bytes
     assert keepwarm_cli(*call, "--no-store", "--threads", "1").stdout_bytes == first.stdout_bytes
 
@@ -88,6 +88,15 @@ def test_a_narrow_terminal_spares_columns_and_cuts_no_number(keepwarm_cli: Keepw
         assert "1,000  computecache-window" in shown
         assert " 35,900" in shown  # evicted: all but what is left in the end
         assert "…" not in shown.split("By capacity")[1]
+
+
+def test_a_curve_of_many_policies_is_told_in_tables_that_fit(keepwarm_cli: Keepwarm, three: str) -> None:
+    policies = "lru,computecache-window,computecache,slru,s3fifo,sieve,lfu"
+    shown = keepwarm_cli("simulate", "cache", three, "--policy", policies, "--curve", COLUMNS="60").stdout
+    below = shown.split("Hit rate by capacity")[1]
+    assert max(map(len, below.splitlines())) <= 60
+    for policy in (*policies.split(","), "belady"):
+        assert below.split().count(policy) == 2  # once among the rates, once among the sizes
 
 
 def test_options_reach_the_simulation(keepwarm_cli: Keepwarm, three: str) -> None:
@@ -159,6 +168,7 @@ def test_skipped_lines_and_merged_sessions_are_told(keepwarm_cli: Keepwarm, tmp_
         (["--capacity-blocks", "8.5"], "'8.5' is not a list"),
         (["--capacity-blocks", "٨"], "is not a list"),
         (["--capacity-blocks", "9" * 30], "is not a list"),
+        (["--capacity-blocks", "9" * 5000], "9…' is not a list"),
         (["--capacity-blocks", "8,8"], "capacity of 8 blocks is named twice"),
         (["--capacity-blocks", "2"], "is below one request: the prompt at line 1 of 'three.jsonl' takes 3"),
         (["--block-size", "16"], "holds hashes of blocks of 4 tokens, not of 16"),
@@ -169,14 +179,18 @@ def test_skipped_lines_and_merged_sessions_are_told(keepwarm_cli: Keepwarm, tmp_
         (["--sample", "nan"], "sampling rate nan"),
         (["--plot", "curve.jpg"], "neither .png nor .svg"),
         (["--plot", "no/where.svg"], "no folder 'no'"),
+        (["--plot", "folder.svg"], "'folder.svg' is a folder; name a file"),
         (["--gpu", "H100"], "--gpu says nothing without a model; add --model-config FILE"),
         (["--weights-gib", "15"], "--weights-gib says nothing without a model"),
+        (["--gpu-memory-utilization", "1"], "--gpu-memory-utilization says nothing without a model"),
         (["--model-config", "nowhere.json"], "nowhere.json"),
         (["--kv-events", "nowhere.jsonl"], "nowhere.jsonl"),
+        (["--kv-events", "folder.svg"], "'folder.svg' is a directory; name one file of recorded KV events"),
         (["--format", "mooncace"], "unknown format 'mooncace'"),
     ],
 )
 def test_a_wrong_call_is_one_line(keepwarm_cli: Keepwarm, three: str, options: list[str], says: str) -> None:
+    Path("folder.svg").mkdir()
     result = keepwarm_cli("simulate", "cache", three, *options)
     assert result.exit_code == 2
     assert result.stdout == ""

@@ -78,7 +78,7 @@ def read_kv_events(path: Path) -> KvEventCounts:
         InputError: the file cannot be read, holds no KV events, blocks of several sizes, or the events of
             more than one group of full attention.
     """
-    size_of(path)  # a file, and not an empty one
+    size_of(path, "KV events")  # a file, and not an empty one
     counter = _Counter(path)
     with contextlib.closing(ByteSource(path)) as source:
         for number, data in source.records():

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _MOST_BLOCK_TOKENS = 2**20
 _MOST_BLOCKS = 2**40
+_SHOWN_CHARACTERS = 80
 
 
 def rate(value: float | None) -> float | None:
@@ -40,9 +41,15 @@ def count_list(value: str | None) -> str | None:
     """Positive whole numbers with commas between them."""
     if value is not None:
         words = [word.strip() for word in value.split(",")]
-        if not all(word.isascii() and word.isdigit() and 0 < int(word) <= _MOST_BLOCKS for word in words):
-            raise typer.BadParameter(f"{value!r} is not a list of positive whole numbers; write 512,1024")
+        if not all(_is_count(word) for word in words):
+            shown = value if len(value) <= _SHOWN_CHARACTERS else f"{value[:_SHOWN_CHARACTERS]}…"
+            raise typer.BadParameter(f"{shown!r} is not a list of positive whole numbers; write 512,1024")
     return value
+
+
+def _is_count(word: str) -> bool:
+    # Python refuses to read numbers of thousands of digits.
+    return word.isascii() and word.isdigit() and len(word) < 20 and 0 < int(word) <= _MOST_BLOCKS
 
 
 def names(value: str | None) -> tuple[str, ...]:

@@ -143,7 +143,7 @@ def cache_command(
 
     Requests are replayed one after another in recorded order, each freed before the next.
     """
-    from keepwarm._json import plain, to_json
+    from keepwarm._json import to_json
     from keepwarm.cache.options import SimulateOptions
 
     options = SimulateOptions(
@@ -173,7 +173,9 @@ def cache_command(
     )
     simulation = _simulate(trace, options, plot)
     if json:
-        write_bytes(to_json(plain(simulation)))
+        from keepwarm.cache.report.as_json import simulation_document
+
+        write_bytes(to_json(simulation_document(simulation)))
         return
     from keepwarm.cache.report.terminal import render_simulation
 
@@ -199,7 +201,8 @@ def _server(model_config: str | None, **settings: str | float | None) -> ServerO
     """The server described, if one is. Raises InputError: settings of it, but no model."""
     from keepwarm.cache.options import ServerOptions
 
-    given = [name for name, value in settings.items() if value not in (None, 1, "auto")]
+    unset = {"tensor_parallel": 1, "kv_cache_dtype": "auto"}
+    given = [name for name, value in settings.items() if value != unset.get(name)]
     if model_config is not None:
         return ServerOptions(model_config=model_config, **settings)  # type: ignore[arg-type]
     if given:

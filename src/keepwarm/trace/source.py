@@ -43,19 +43,19 @@ class Layout(enum.Enum):
     VALUES = "values"
 
 
-def size_of(path: Path) -> int:
-    """Size of a regular, non-empty file in bytes; raises TraceError for anything else."""
+def size_of(path: Path, what: str = "requests") -> int:
+    """Size in bytes of a regular, non-empty file of ``what``; raises TraceError for anything else."""
     try:
         info = path.stat()
     except (OSError, ValueError) as error:
         advice = "save the stream to a file first" if str(path) == "-" else "check the path"
         raise TraceError(f"cannot open {str(path)!r}: {_os_reason(error)}; {advice}") from None
     if stat.S_ISDIR(info.st_mode):
-        raise TraceError(f"{str(path)!r} is a directory; name one file of recorded requests in it")
+        raise TraceError(f"{str(path)!r} is a directory; name one file of recorded {what} in it")
     if not stat.S_ISREG(info.st_mode):
         raise TraceError(f"{str(path)!r} is not a regular file; save the stream to a file first")
     if info.st_size == 0:
-        raise TraceError(f"{str(path)!r} is empty; record some requests first")
+        raise TraceError(f"{str(path)!r} is empty; record some {what} first")
     return info.st_size
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,6 +19,10 @@ def check_picture(path: Path) -> None:
         raise InputError(f"plot {str(path)!r} is neither .png nor .svg; name it so")
     if not path.parent.is_dir():
         raise InputError(f"plot {str(path)!r}: no folder {str(path.parent)!r}; make it first")
+    if path.is_dir():
+        raise InputError(f"plot {str(path)!r} is a folder; name a file")
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"plot {str(path)!r}: folder {str(path.parent)!r} is not writable; name another")
     if find_spec("matplotlib") is None:
         raise InputError("plots need matplotlib, which is not installed; install keepwarm[plot]")
 

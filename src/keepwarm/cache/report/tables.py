@@ -131,18 +131,21 @@ def _reuse_line(row: SimulationRow, reuse: ReuseAfterEviction) -> str:
     )
 
 
-def curve_table(curve: Curve) -> Table:
-    """Hit rates, a column a policy."""
+def curve_table(curve: Curve, width: int) -> RenderableType:
+    """Hit rates, a column a policy; as many tables one below the other as ``width`` asks for."""
     capacities = [count(point.capacity_blocks) for point in curve.policies[0].points]
     rates = (
         _Column(policy.policy, [percent(point.hit_rate) for point in policy.points])
         for policy in curve.policies
     )
-    return _table([_Column("capacity", capacities), *rates])
+    return _stacked(_Column("capacity", capacities), list(rates), width)
 
 
-def sizes_table(curve: Curve, bytes_per_block: int | None) -> Table:
-    """Blocks, and memory if known, that each policy needs for a share of what a boundless cache hits."""
+def sizes_table(curve: Curve, bytes_per_block: int | None, width: int) -> RenderableType:
+    """Blocks, and memory if known, that each policy needs for a share of what a boundless cache hits.
+
+    As many tables one below the other as ``width`` asks for.
+    """
 
     def size(blocks: int | None) -> str:
         if blocks is None:
@@ -155,7 +158,7 @@ def sizes_table(curve: Curve, bytes_per_block: int | None) -> Table:
         _Column(policy.policy, [size(found.capacity_blocks) for found in policy.sizes])
         for policy in curve.policies
     )
-    return _table([_Column("of ceiling", shares), *sizes])
+    return _stacked(_Column("of ceiling", shares), list(sizes), width)
 
 
 def sampled_table(curve: SampledCurve) -> Table:
@@ -173,6 +176,18 @@ def sample_remark(curve: SampledCurve) -> Text:
     """How much of the trace was followed."""
     blocks = f"{count(curve.followed_blocks)} of {counted(curve.distinct_blocks, 'distinct block')}"
     return Text(f"estimated by following {blocks}; the ceiling is exact", style="dim")
+
+
+def _stacked(first: _Column, columns: Sequence[_Column], width: int) -> RenderableType:
+    """Tables that begin with ``first`` and share out ``columns``, each within ``width`` if one column is."""
+    tables: list[RenderableType] = []
+    row = [first]
+    for column in columns:
+        if len(row) > 1 and _width([*row, column]) > width:
+            tables += [_table(row), Text()]
+            row = [first]
+        row.append(column)
+    return Group(*tables, _table(row))
 
 
 def _table(columns: Sequence[_Column]) -> Table:

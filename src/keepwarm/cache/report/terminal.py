@@ -34,9 +34,9 @@ def render_simulation(simulation: Simulation, *, width: int, colour: bool) -> st
         parts += [Text(), heading("By capacity and policy (simulated)"), rows_table(simulation, width)]
         parts += [Text(line, style="dim") for line in remarks(simulation)]
     if simulation.curve is not None:
-        parts += [Text(), heading("Hit rate by capacity (simulated)"), curve_table(simulation.curve)]
+        parts += [Text(), heading("Hit rate by capacity (simulated)"), curve_table(simulation.curve, width)]
         parts += [Text(), heading("Usable blocks for a share of the ceiling (simulated)")]
-        parts.append(sizes_table(simulation.curve, simulation.cache.bytes_per_block))
+        parts.append(sizes_table(simulation.curve, simulation.cache.bytes_per_block, width))
     if simulation.sampled_curve is not None:
         parts += [Text(), heading("lru, estimated from a sample (simulated)")]
         parts += [sampled_table(simulation.sampled_curve), sample_remark(simulation.sampled_curve)]
