@@ -208,6 +208,7 @@ def test_a_match_unit_is_a_whole_number_of_blocks(block_size: int, config: Confi
     ("text", "message"),
     [
         ("{", "is not JSON"),
+        ('{"text_config":' * 100_000, "nests too deep"),
         ("[]", "is not the configuration of a model"),
         ('{"a": 1}', "has neither 'model_type' nor 'architectures'"),
         ('{"model_type": "llama"}', "no field 'num_attention_heads'"),

@@ -298,6 +298,27 @@ def test_a_hybrid_model_is_refused_before_the_work(
         simulate(three, 4, server=ServerOptions(model_config=str(config), gpu="H1000"))
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"gpu": "H100", "gpu_memory_utilization": 0.0},
+        {"gpu_memory_utilization": float("nan")},
+        {"weights_gib": float("nan")},
+        {"gpu_memory_gib": 1e300},
+        {"tensor_parallel": 3},
+        {"kv_cache_dtype": "int3"},
+    ],
+)
+def test_an_impossible_server_is_refused_before_the_work(
+    three: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any]
+) -> None:
+    monkeypatch.delattr("keepwarm.cache.simulate.load_trace")
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(MODEL))
+    with pytest.raises(InputError):
+        simulate(three, 4, server=ServerOptions(model_config=str(config), **settings))
+
+
 def test_a_curve_comes_with_the_optimum(three: Path) -> None:
     simulation = simulate(three, 4, policies=("lru",), curve=True)
     assert simulation.curve is not None

@@ -95,6 +95,10 @@ def read_fields(path: Path) -> ConfigFields:
         raise InputError(
             f"model configuration {str(file)!r} is not JSON ({error}); give a model's config.json"
         ) from error
+    except RecursionError:
+        raise InputError(
+            f"model configuration {str(file)!r} nests too deep; give a model's config.json"
+        ) from None
     if not isinstance(root, dict) or not ({"model_type", "architectures"} & root.keys()):
         raise InputError(
             f"{str(file)!r} is not the configuration of a model: it has neither 'model_type' nor "
@@ -104,8 +108,8 @@ def read_fields(path: Path) -> ConfigFields:
 
 
 def _text_part(root: Mapping[str, object]) -> Mapping[str, object]:
-    for name in _INNER:
-        inner = root.get(name)
-        if isinstance(inner, dict):
-            return _text_part(inner)
-    return root
+    part: Mapping[str, object] | None = root
+    while part is not None:
+        found = part
+        part = next((inner for name in _INNER if isinstance(inner := found.get(name), dict)), None)
+    return found

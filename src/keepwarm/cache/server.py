@@ -11,7 +11,15 @@ from keepwarm.cache.gpus import gpu_memory_gib
 from keepwarm.cache.models import ModelConfig, read_model_config
 from keepwarm.cache.options import ServerOptions
 from keepwarm.cache.simulation import ServerSize
-from keepwarm.cache.sizing import DEFAULT_UTILIZATION, SizingOptions, block_bytes, blocks_to_gib, size_cache
+from keepwarm.cache.sizing import (
+    DEFAULT_BLOCK_SIZE,
+    DEFAULT_UTILIZATION,
+    SizingOptions,
+    block_bytes,
+    blocks_to_gib,
+    check_sizing,
+    size_cache,
+)
 
 
 class Server(NamedTuple):
@@ -31,8 +39,15 @@ class Server(NamedTuple):
 
 
 def check_server(options: ServerOptions) -> None:
-    """Before a long read: that model and GPU will do. Raises InputError: refused, or unknown."""
-    read_model_config(Path(options.model_config))
+    """Before a long read: that model, GPU and settings will do.
+
+    Raises:
+        InputError: the model is refused, the GPU is unknown, a setting is out of range.
+    """
+    model = read_model_config(Path(options.model_config))
+    settings = _settings(options, DEFAULT_BLOCK_SIZE)
+    check_sizing(settings, options.gpu_memory_gib)
+    block_bytes(model, settings)
     if options.gpu is not None and options.gpu_memory_gib is None:
         gpu_memory_gib(options.gpu)
 
@@ -45,17 +60,22 @@ def read_server(options: ServerOptions, block_size: int) -> Server:
             unknown, or no memory left for KV.
     """
     path = Path(options.model_config)
-    sizing = SizingOptions(
-        block_size=block_size,
-        tensor_parallel=options.tensor_parallel,
-        kv_cache_dtype=options.kv_cache_dtype,
-        gpu_memory_utilization=options.gpu_memory_utilization or DEFAULT_UTILIZATION,
-        weights_gib=options.weights_gib,
-        overhead_gib=options.overhead_gib,
-    )
+    sizing = _settings(options, block_size)
     model = read_model_config(path)
     size = None
     if options.gpu is not None or options.gpu_memory_gib is not None:
         found = size_cache(path, sizing, gpu=options.gpu, memory_gib=options.gpu_memory_gib)
         size = msgspec.convert({**found._asdict(), "summary": found.line()}, ServerSize)
     return Server(model, sizing, size)
+
+
+def _settings(options: ServerOptions, block_size: int) -> SizingOptions:
+    chosen = options.gpu_memory_utilization
+    return SizingOptions(
+        block_size=block_size,
+        tensor_parallel=options.tensor_parallel,
+        kv_cache_dtype=options.kv_cache_dtype,
+        gpu_memory_utilization=DEFAULT_UTILIZATION if chosen is None else chosen,
+        weights_gib=options.weights_gib,
+        overhead_gib=options.overhead_gib,
+    )

@@ -19,6 +19,7 @@ from keepwarm.cache.weights import GIB, Weights, weigh
 
 DEFAULT_UTILIZATION = 0.92  # vLLM 0.32.0, config/cache.py
 DEFAULT_BLOCK_SIZE = 16
+_MOST_GIB = 2.0**20  # more than any machine has: a slip
 _FIXED_OVERHEAD_GIB = 1.0  # CUDA context, captured graphs, libraries
 
 
@@ -83,7 +84,7 @@ def size_cache(
         InputError: an option out of range, an unknown GPU, a model that is refused or whose weights are
             unknown, or no memory left for KV.
     """
-    _check(options, memory_gib)
+    check_sizing(options, memory_gib)
     fields = read_fields(model)
     config = model_config(fields)
     bytes_per_block = block_bytes(config, options)
@@ -120,6 +121,21 @@ def size_cache(
             "a larger GPU or --tensor-parallel"
         )
     return sizing
+
+
+def check_sizing(options: SizingOptions, memory_gib: float | None = None) -> None:
+    """Return if ``options``, and the memory of a GPU, are possible. Raises InputError: one is not."""
+    if options.block_size < 1:
+        raise InputError(f"block size {options.block_size!r} is not positive; give the server's, say 16")
+    if not 0 < options.gpu_memory_utilization <= 1:
+        raise InputError(
+            f"GPU memory utilisation {options.gpu_memory_utilization!r} is not above 0 and up to 1; "
+            f"vLLM's default is {DEFAULT_UTILIZATION}"
+        )
+    weights, overhead = options.weights_gib, options.overhead_gib
+    for what, gib in (("GPU memory", memory_gib), ("weights", weights), ("overhead", overhead)):
+        if gib is not None and not 0 <= gib <= _MOST_GIB:
+            raise InputError(f"{what} of {gib!r} GiB is not possible; give a positive number of GiB")
 
 
 def block_bytes(config: ModelConfig, options: SizingOptions) -> int:
@@ -171,17 +187,3 @@ def _weights(fields: ConfigFields, options: SizingOptions) -> Weights:
     if options.weights_gib is not None:
         return Weights(math.ceil(options.weights_gib * GIB), "given")
     return weigh(fields)
-
-
-def _check(options: SizingOptions, memory_gib: float | None) -> None:
-    if options.block_size < 1:
-        raise InputError(f"block size {options.block_size!r} is not positive; give the server's, say 16")
-    if not 0 < options.gpu_memory_utilization <= 1:
-        raise InputError(
-            f"GPU memory utilisation {options.gpu_memory_utilization!r} is not above 0 and up to 1; "
-            f"vLLM's default is {DEFAULT_UTILIZATION}"
-        )
-    weights, overhead = options.weights_gib, options.overhead_gib
-    for what, gib in (("GPU memory", memory_gib), ("weights", weights), ("overhead", overhead)):
-        if gib is not None and not 0 <= gib < math.inf:
-            raise InputError(f"{what} of {gib!r} GiB is not possible; give a positive number of GiB")
