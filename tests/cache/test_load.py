@@ -151,3 +151,16 @@ def test_malformed_lines_are_skipped_and_listed(tmp_path: Path) -> None:
     loaded = load(path)
     assert loaded.dense.requests == 3
     assert [skipped.line for skipped in loaded.trace.skipped] == [4, 5]
+
+
+@pytest.mark.parametrize("more", [{"output_length": 2**53}, {"input_length": 2**53}])
+def test_a_damaged_length_is_refused_before_it_takes_all_memory(tmp_path: Path, more: dict[str, int]) -> None:
+    path = write_lines(tmp_path / "t.jsonl", [*THREE, {**THREE[0], **more}])
+    with pytest.raises(InputError, match=r"line 4: 90071992547\d+ tokens in one request, more than"):
+        load(path)
+
+
+def test_a_damaged_block_size_is_refused(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "t.jsonl", [{"input_length": 9, "hash_ids": [], "block_size": 2**53}])
+    with pytest.raises(InputError, match=f"line 1: blocks of {2**53} tokens, more than any server's"):
+        load(path)

@@ -13,6 +13,7 @@ from keepwarm._errors import InputError
 from keepwarm.cache import store as store_module
 from keepwarm.cache.load import LoadedTrace, load_trace
 from keepwarm.cache.options import TraceOptions
+from keepwarm.cache.simulate import simulate_cache
 from keepwarm.cache.store import TraceStore, store_folder, trace_key
 from keepwarm.trace.open import open_trace
 from tests.cache.traces import THREE, chat, hashed, write_lines
@@ -237,3 +238,9 @@ def test_where_it_lies(monkeypatch: pytest.MonkeyPatch) -> None:
     assert store_folder() == Path("/c/keepwarm/interned")
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert store_folder() == Path.home() / ".cache" / "keepwarm" / "interned"
+
+
+def test_a_user_without_a_home_keeps_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("KEEPWARM_CACHE_DIR", "~nobody-of-that-name/x")
+    assert store_folder() is None
+    simulate_cache(str(write_lines(tmp_path / "t.jsonl", THREE)))

@@ -36,6 +36,8 @@ from keepwarm.trace.slabs import HashSlabs
 
 _CACHE_BYTES = 128 << 20  # half of what an encoder keeps alone: the hashes of the trace lie beside it
 _NO_COUNT = -1
+# Far above any model's context and any server's block: more is a damaged record, and would take all memory.
+_MOST_TOKENS, _MOST_BLOCK_TOKENS = 1 << 28, 1 << 20
 
 
 class LoadedTrace(NamedTuple):
@@ -113,7 +115,18 @@ def _checked(
 ) -> Iterator[Request]:
     """The requests, as long as all of them can be replayed through one cache."""
     place = repr(str(trace.path))
+    if block_size > _MOST_BLOCK_TOKENS:
+        raise InputError(
+            f"{place} line {first.line}: blocks of {block_size} tokens, more than any server's; correct the "
+            "record, or take it out"
+        )
     for request in requests:
+        tokens = output_tokens(request) + (0 if request.hashed is None else request.hashed.input_tokens)
+        if tokens > _MOST_TOKENS:
+            raise InputError(
+                f"{place} line {request.line}: {tokens} tokens in one request, more than any model takes; "
+                "correct the record, or take it out"
+            )
         if (request.hashed is None) != (first.hashed is None):
             raise InputError(
                 f"{place} line {request.line}: block hashes and prompts in one trace; split it in two"

@@ -57,7 +57,8 @@ def simulate_cache(
     if options.server is not None:
         check_server(options.server)
     kv_events = None if options.kv_events is None else read_kv_events(Path(options.kv_events))
-    store = TraceStore(store_folder()) if options.store else None
+    folder = store_folder() if options.store else None
+    store = None if folder is None else TraceStore(folder)
     loaded = load_trace(path, options, store=store, progress=heard)
     server = None if options.server is None else read_server(options.server, loaded.dense.block_size)
     maker = RowMaker(
@@ -71,9 +72,8 @@ def simulate_cache(
     simulation = _without_rows(maker, server, _recorded_events(kv_events, options.kv_events))
     if options.sample is not None:
         return _sampled(simulation, maker, capacities, options.sample, heard)
-    cells = [
-        Cell(policy, capacity) for policy in policies for capacity in capacities or _usual_capacities(maker)
-    ]
+    sizes = capacities or _usual_capacities(maker)
+    cells = [Cell(policy, capacity) for policy in policies for capacity in sizes]
     rows = tuple(_heard(maker.rows(cells, options.threads), len(cells), heard))
     curve = _curve(maker, policies, options.threads, heard) if options.curve else None
     return msgspec.structs.replace(simulation, rows=rows, curve=curve)

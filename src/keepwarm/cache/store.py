@@ -59,13 +59,18 @@ class _About(msgspec.Struct, frozen=True, kw_only=True):
     distinct_blocks: int
 
 
-def store_folder() -> Path:
-    """``interned`` in ``KEEPWARM_CACHE_DIR``, else in ``keepwarm`` of the user's cache folder."""
+def store_folder() -> Path | None:
+    """``interned`` in ``KEEPWARM_CACHE_DIR``, else in ``keepwarm`` of the user's cache folder.
+
+    None where that folder is in the home of a user who has none, as in some containers.
+    """
     chosen = os.environ.get("KEEPWARM_CACHE_DIR")
-    if chosen:
-        return Path(chosen).expanduser() / "interned"
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(cache).expanduser() / "keepwarm" / "interned"
+    try:
+        folder = Path(chosen or cache).expanduser()
+    except RuntimeError:
+        return None
+    return folder / "interned" if chosen else folder / "keepwarm" / "interned"
 
 
 def trace_key(trace: Trace, first: Request, options: TraceOptions, block_size: int) -> str | None:

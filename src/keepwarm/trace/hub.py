@@ -44,7 +44,11 @@ def _cached(name: str) -> Path | None:
     """The newest complete snapshot in the cache, whose layout is documented and stable."""
     cache = os.environ.get("HF_HUB_CACHE")
     home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface"
-    folder = Path(cache or Path(home) / "hub").expanduser() / ("models--" + name.replace("/", "--"))
+    try:
+        hub = Path(cache or Path(home) / "hub").expanduser()
+    except RuntimeError:  # the user has no home
+        return None
+    folder = hub / ("models--" + name.replace("/", "--"))
     main = folder / "refs" / "main"
     revisions = [main.read_text("utf-8").strip()] if main.is_file() else []
     revisions += sorted(path.name for path in (folder / "snapshots").glob("*"))
