@@ -94,7 +94,7 @@ class Belady(VictimOrder):
 
     def on_cache(self, block: CachedBlock) -> None:
         """One copy more of its content."""
-        self._computing.discard(block.hash)
+        self._settle(block.hash)
         self._add_copy(block)
 
     def on_free(self, blocks: Sequence[CachedBlock]) -> None:
@@ -109,7 +109,7 @@ class Belady(VictimOrder):
         """Take a free block out; its content is not computed again."""
         if was_free:
             del self._held[block.id]
-        self._computing.discard(block.hash)
+        self._settle(block.hash)
 
     def pop_victim(self) -> CachedBlock:
         """Take the first in the order that is not outdated; its content is one copy less from now on."""
@@ -137,6 +137,12 @@ class Belady(VictimOrder):
         self._copies.clear()
         self._computing.clear()
         return blocks
+
+    def _settle(self, block_hash: BlockHash) -> None:
+        """Admitted requests no longer have to compute it."""
+        if block_hash in self._computing:
+            self._computing.remove(block_hash)
+            self._place_again(block_hash)
 
     def _add_copy(self, block: CachedBlock) -> None:
         copies = self._copies.setdefault(block.hash, set())
