@@ -9,6 +9,7 @@ MAKEFLAGS += --no-print-directory
 DEV := .venvs/dev
 DEMO := .venvs/demo
 VLLM := .venvs/vllm
+BENCH := .venvs/bench
 BIN := $(DEV)/bin
 TOKENIZERS := build/test-tokenizers
 # The warnings there are vLLM's, not ours.
@@ -64,8 +65,8 @@ docs: $(DEV)/.stamp  ## Build the documentation site into site/
 	$(BIN)/python -m scripts.generate_docs --check
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir site
 
-bench: $(DEV)/.stamp $(TOKENIZERS)/.stamp  ## Run every bench and rewrite the table in bench/README.md
-	$(BIN)/python -m bench --all --write bench/README.md
+bench: $(BENCH)/.stamp $(VLLM)/.stamp $(TOKENIZERS)/.stamp  ## Run every bench and rewrite the table in bench/README.md
+	$(BENCH)/bin/python -m bench --all --write bench/README.md
 
 dist: $(DEV)/.stamp  ## Build the wheel and the source distribution into dist/
 	rm -rf dist
@@ -79,6 +80,9 @@ $(DEV)/.stamp: pyproject.toml scripts/make_venv.sh
 
 $(DEMO)/.stamp: pyproject.toml scripts/make_venv.sh
 	@scripts/make_venv.sh $(DEMO)
+
+$(BENCH)/.stamp: pyproject.toml scripts/make_venv.sh
+	@scripts/make_venv.sh $(BENCH) --group dev --group bench
 
 $(VLLM)/.stamp: pyproject.toml scripts/make_venv.sh scripts/make_vllm_venv.sh
 	@scripts/make_vllm_venv.sh $(VLLM)
