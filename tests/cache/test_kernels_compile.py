@@ -40,6 +40,13 @@ def test_the_next_process_finds_the_compiled_code(tmp_path: Path) -> None:
     assert outputs == ["0 1\n", "1 1\n"]
 
 
+def test_without_a_folder_to_write_to_each_process_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("numba.core.caching.CacheImpl._locator_classes", [])
+    replay = kernel_compile.jit_on_disk(lambda number: number + 1)
+    assert replay(1) == 2
+    assert not replay.stats.cache_path
+
+
 def digest_of(kernel: PolicyKernel, **constants: object) -> str:
     twin = kernel_compile.compiled(replay_requests, {**constants, **kernel.operations()}, "test")
     return twin.py_func.__qualname__.removeprefix("replay_requests_test_")

@@ -106,6 +106,7 @@ def compare_events(
     if recorded.block_size not in (None, block_size):
         raise InputError(
             f"the events are of blocks of {recorded.block_size} tokens, the simulation of {block_size!r}; "
-            f"simulate with --block-size {recorded.block_size}"
+            f"simulate with --block-size {recorded.block_size}, or leave --kv-events out where the trace "
+            "brings its own blocks"
         )
     return EventComparison(recorded, stored_blocks, evicted_blocks)

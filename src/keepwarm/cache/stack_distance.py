@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar, cast
 
-import numba
 import numpy as np
 import numpy.typing as npt
+
+from keepwarm.cache.kernels.compile import jit_on_disk
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
 
@@ -24,7 +25,7 @@ NOT_COUNTED = -1.0
 
 
 def _compiled(function: _Function) -> _Function:
-    return cast("_Function", numba.njit(nogil=True, cache=True)(function))
+    return cast("_Function", jit_on_disk(function))
 
 
 class Shapes(NamedTuple):

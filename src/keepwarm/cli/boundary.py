@@ -48,7 +48,7 @@ def _exit_code(run: Callable[[], Any]) -> int:
         write_error(_system_error(error))
         return WRONG_CALL
     except MemoryError:
-        write_error("out of memory; diagnose a part of the trace, or use a larger machine")
+        write_error("out of memory; take a part of the trace, or a larger machine")
         return WRONG_CALL
     except Exception as error:  # noqa: BLE001 - the last line of defence: a user never sees a traceback
         return _other(error)

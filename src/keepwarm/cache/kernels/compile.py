@@ -47,8 +47,19 @@ def compiled(function: Callable[..., Any], put_in: Mapping[str, Any], label: str
     twins = _Twins(put_in)
     copy = twins.copy(function)
     copy.__qualname__ = f"{function.__name__}_{label}_{twins.digest()}"
-    result: Callable[..., Any] = _jit(copy, nogil=True, cache=True)
+    result: Callable[..., Any] = jit_on_disk(copy, **_OPTIONS)
     return result
+
+
+def jit_on_disk(function: Callable[..., Any], **options: bool) -> Any:
+    """Compile when first called, without the GIL; kept on disk where numba finds a folder it may write to."""
+    from numba import njit
+
+    decorate: Any = njit  # its stubs leave out some options
+    try:
+        return decorate(nogil=True, cache=True, **options)(function)
+    except RuntimeError:  # no such folder, as in a read-only container: each process compiles anew
+        return decorate(nogil=True, **options)(function)
 
 
 def _jit(function: FunctionType, **options: bool) -> Any:
