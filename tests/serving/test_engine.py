@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from keepwarm._errors import InputError
 from keepwarm.cache.pool import BlockPool
-from keepwarm.policies.base import BlockHash, CachedBlock
+from keepwarm.policies import POLICIES
+from keepwarm.policies.base import BlockHash, CachedBlock, VictimOrder
 from keepwarm.policies.lru import Lru
 from keepwarm.serving.base import RequestId, ServerConfig, ServerRequest, StepResult
 from keepwarm.serving.engine import Engine
@@ -19,7 +20,7 @@ from keepwarm.serving.queues.fcfs import Fcfs
 BLOCK = 4
 
 
-def engine_of(capacity_blocks: int = 16, policy: Lru | None = None, **limits: int | float) -> Engine:
+def engine_of(capacity_blocks: int = 16, policy: VictimOrder | None = None, **limits: int | float) -> Engine:
     settings = {"max_request_tokens": capacity_blocks * BLOCK, "step_tokens": 256, **limits}
     config = ServerConfig(BLOCK, capacity_blocks, **settings)  # type: ignore[arg-type]
     return Engine(
@@ -199,6 +200,7 @@ def test_a_pool_of_another_size_is_refused() -> None:
         Engine(ServerConfig(BLOCK, 4, 16), BlockPool(3, Lru(3)), Fcfs())
 
 
+@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES.keys())
 @given(
     requests=st.lists(
         st.tuples(st.integers(1, 30), st.integers(1, 12), st.integers(0, 7), st.booleans()), max_size=12
@@ -208,16 +210,16 @@ def test_a_pool_of_another_size_is_refused() -> None:
     running=st.integers(1, 5),
     watermark=st.sampled_from([0.0, 0.4]),
 )
-def test_every_request_ends_and_all_blocks_come_back(
+def test_every_request_ends_and_all_blocks_come_back_under_every_policy(
+    policy: type[VictimOrder],
     requests: list[tuple[int, int, int, bool]],
     capacity_blocks: int,
     step_tokens: int,
     running: int,
     watermark: float,
 ) -> None:
-    engine = engine_of(
-        capacity_blocks, step_tokens=step_tokens, max_running_requests=running, watermark=watermark
-    )
+    limits = {"step_tokens": step_tokens, "max_running_requests": running, "watermark": watermark}
+    engine = engine_of(capacity_blocks, policy(capacity_blocks), **limits)
     for index, (prompt, output, known, skip) in enumerate(requests):
         blocks = [1000 * (index % 2) + depth for depth in range(known)]
         engine.add(request(f"r{index}", prompt, output, blocks, skip_reads=skip))
