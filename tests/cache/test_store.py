@@ -66,6 +66,19 @@ def test_the_next_run_takes_it_from_the_store(
     assert not any(array.flags.writeable for array in second.dense if isinstance(array, np.ndarray))
 
 
+def test_a_store_that_may_only_be_read_is_read(
+    trace: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = load(trace, folder)
+
+    def refuse(*args: object) -> None:
+        raise PermissionError(30, "Read-only file system")
+
+    monkeypatch.setattr(os, "utime", refuse)
+    refuse_to_read(monkeypatch)
+    assert same(load(trace, folder), first)
+
+
 def test_odd_shapes_survive(trace: Path, folder: Path) -> None:
     assert same(load(trace, folder), load(trace, folder))
 

@@ -117,7 +117,7 @@ def _code_digest() -> str:
     """Of the code that makes ids from a file: another version of it must not use what this one left."""
     files = [
         *(_PACKAGE / "trace").rglob("*"),
-        *(_PACKAGE / "cache" / name for name in ("load.py", "intern.py")),
+        *(_PACKAGE / "cache" / name for name in ("load.py", "intern.py", "replay.py")),
     ]
     kept = sorted(file for file in files if file.suffix in (".py", ".jinja", ".json"))
     return _digest(part for file in kept for part in (file.name.encode(), file.read_bytes()))
@@ -143,9 +143,10 @@ class TraceStore:
         try:
             table = pq.read_table(path, use_threads=False)
             found = _from_table(table, key)
-            os.utime(path)  # keeps it from being the next to go
         except _UNUSABLE:
             return None
+        with contextlib.suppress(OSError):  # a store that may only be read
+            os.utime(path)  # keeps it from being the next to go
         return found
 
     def save(self, key: str, stored: StoredTrace) -> None:
