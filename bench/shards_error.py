@@ -16,7 +16,7 @@ from keepwarm.cache.kernels import run_kernel
 from keepwarm.cache.sampling import DEFAULT_RATE, sampled_lru_curve
 
 TARGET = "≤ 0.5"
-POINTS = 48  # from the largest prompt to all there is
+POINTS = 48  # from the largest prompt to where nothing is evicted
 SEEDS = 20
 
 

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keepwarm._errors import InputError
+from keepwarm.cache.ceiling import Ceiling
 from keepwarm.cache.curve import CacheModel, PolicyCurve, capacity_grid, hit_rate_curve
 from keepwarm.cache.dense import DenseTrace
 from keepwarm.cache.intern import intern_requests
-from keepwarm.cache.kernels import run_kernel
 from keepwarm.cache.replay import CacheRequest, policy_for, replay
 from keepwarm.trace.hashes import block_hashes
 
@@ -103,6 +103,9 @@ class Staircase(NamedTuple):
     def ceiling_blocks(self) -> int:
         return 100
 
+    def ceiling(self) -> Ceiling:
+        return Ceiling(query_tokens=400, hit_tokens=100 * BLOCK_SIZE, hit_rate=100 * BLOCK_SIZE / 400)
+
 
 def sizes_of(hits: list[int], capacities: list[int]) -> list[int | None]:
     trace = intern_requests([request([0] * 400)], BLOCK_SIZE)
@@ -147,20 +150,20 @@ def test_a_search_takes_few_replays() -> None:
     assert len(calls) < 2 + 3 * 50  # at worst twice what halving takes
 
 
-@given(streams, st.integers(2, 40))
-def test_the_grid_goes_from_the_largest_prompt_to_all_there_is(
-    stream: list[CacheRequest], points: int
+@given(streams, st.integers(2, 40), st.booleans(), st.integers(1, 2))
+def test_the_grid_goes_from_the_largest_prompt_to_where_nothing_is_evicted(
+    stream: list[CacheRequest], points: int, ignore_output: bool, unit: int
 ) -> None:
     trace = intern_requests(stream, BLOCK_SIZE)
-    grid = capacity_grid(trace, points=points)
+    model = CacheModel(trace, ignore_output, unit)
+    grid = capacity_grid(trace, points=points, ignore_output=ignore_output, match_unit_blocks=unit)
     assert grid == sorted(set(grid))
     assert len(grid) <= points
     assert grid[0] == max(1, *(-(-each.prompt_tokens // BLOCK_SIZE) for each in stream))
-    run = run_kernel(trace, policy="lru", capacity_blocks=grid[-1])
-    distinct = set(np.concatenate([each.blocks[: each.computed_tokens() // 2] for each in stream]).tolist())
-    unknown = sum(max(0, each.computed_tokens() // 2 - len(each.blocks)) for each in stream)
-    assert grid[-1] >= len(distinct) + unknown
+    run = model.replay("lru", grid[-1])
     assert not run.too_large.any()
+    assert not run.evicted_blocks.any()  # twins have room, too
+    assert int(run.hit_blocks.sum()) == model.ceiling_blocks()
 
 
 @pytest.fixture(scope="module")

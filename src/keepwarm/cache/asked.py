@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator, Sequence
 
 from keepwarm._errors import InputError
-from keepwarm.cache.ceiling import computed_tokens, unbounded_hit_blocks
+from keepwarm.cache.ceiling import ample_blocks
 from keepwarm.cache.dense import DenseTrace
 from keepwarm.cache.kernels import kernel_policies
 from keepwarm.cache.load import LoadedTrace
@@ -17,7 +17,7 @@ DEFAULT_POLICIES = ("lru", "computecache", "belady")
 def chosen_policies(names: Sequence[str]) -> tuple[str, ...]:
     """``names``, or the usual ones if there are none. Raises InputError: one is unknown or named twice."""
     known = kernel_policies()
-    chosen = tuple(names) or tuple(name for name in DEFAULT_POLICIES if name in known)
+    chosen = tuple(names) or DEFAULT_POLICIES
     for index, name in enumerate(chosen):
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
@@ -54,7 +54,7 @@ def check_sample(rate: float | None, policies: Sequence[str]) -> None:
 def check_fit(loaded: LoadedTrace, capacities_blocks: Sequence[int]) -> None:
     """Raises InputError: a prompt fits one of the capacities nowhere, so a server would never admit it."""
     trace, smallest = loaded.dense, min(capacities_blocks)
-    needed = largest_prompt_blocks(trace)
+    needed = trace.largest_prompt_blocks
     if smallest >= needed:
         return
     place = f"line {loaded.lines[trace.prompt_tokens.argmax()]} of {str(loaded.trace.path)!r}"
@@ -78,16 +78,9 @@ def chosen_match_unit_blocks(match_unit_tokens: int | None, block_size: int) -> 
 
 def default_capacities(trace: DenseTrace, *, ignore_output: bool, match_unit_blocks: int) -> Iterator[int]:
     """Powers of two, from the first that holds the largest prompt to the first that never evicts."""
-    capacity = 1 << max(0, largest_prompt_blocks(trace) - 1).bit_length()
-    full_blocks = computed_tokens(trace, ignore_output=ignore_output) // trace.block_size
-    hit_blocks = unbounded_hit_blocks(trace, ignore_output=ignore_output, match_unit_blocks=match_unit_blocks)
-    everything = int((full_blocks - hit_blocks).sum()) + 1  # and a part-block, which the next request takes
+    capacity = 1 << max(0, trace.largest_prompt_blocks - 1).bit_length()
+    ample = ample_blocks(trace, ignore_output=ignore_output, match_unit_blocks=match_unit_blocks)
     yield capacity
-    while capacity < everything:
+    while capacity < ample:
         capacity *= 2
         yield capacity
-
-
-def largest_prompt_blocks(trace: DenseTrace) -> int:
-    """Blocks that the longest prompt takes, the part-block at its end included."""
-    return -(-int(trace.prompt_tokens.max()) // trace.block_size)

@@ -1,4 +1,4 @@
-"""Hits of a cache that loses nothing, by array operations alone."""
+"""Hits of a cache that loses nothing, and how large it has to be, by array operations alone."""
 
 from __future__ import annotations
 
@@ -17,13 +17,6 @@ class Ceiling(msgspec.Struct, frozen=True, kw_only=True):
     hit_rate: float
 
 
-def computed_tokens(trace: DenseTrace, *, ignore_output: bool) -> npt.NDArray[np.int64]:
-    """Tokens of each request whose KV exists in the end: all but the last sampled one."""
-    if ignore_output:
-        return trace.prompt_tokens
-    return trace.prompt_tokens + np.maximum(trace.output_tokens - 1, 0)
-
-
 def unbounded_hit_blocks(
     trace: DenseTrace, *, ignore_output: bool = False, match_unit_blocks: int = 1
 ) -> npt.NDArray[np.int64]:
@@ -35,16 +28,27 @@ def unbounded_hit_blocks(
     known = np.diff(trace.starts)
     owners = np.repeat(np.arange(trace.requests, dtype=np.int32), known)
     first_owner = np.full(trace.distinct_blocks, trace.requests, dtype=np.int32)
-    stored = computed_tokens(trace, ignore_output=ignore_output) // trace.block_size
+    stored = trace.computed_tokens(ignore_output=ignore_output) // trace.block_size
     kept = slice(None) if (stored >= known).all() else _leading(known, stored)
     # Of several assignments the last one stays: backwards, that of the earliest request.
     first_owner[trace.ids[kept][::-1]] = owners[kept][::-1]
     missing = np.append(np.flatnonzero(first_owner[trace.ids] >= owners), len(trace.ids))
     starts = trace.starts[:-1]
     shared = np.minimum(missing[np.searchsorted(missing, starts)], trace.starts[1:]) - starts
-    most = np.maximum(trace.prompt_tokens - 1, 0) // trace.block_size
-    hits: npt.NDArray[np.int64] = np.where(trace.skip_reads, 0, np.minimum(shared, most))
+    hits: npt.NDArray[np.int64] = np.minimum(shared, trace.most_hit_blocks())
     return hits - hits % match_unit_blocks
+
+
+def ample_blocks(trace: DenseTrace, *, ignore_output: bool = False, match_unit_blocks: int = 1) -> int:
+    """A capacity that evicts nothing: twins, answers and a part-block have room in it too."""
+    stored = trace.computed_tokens(ignore_output=ignore_output) // trace.block_size
+    hits = unbounded_hit_blocks(trace, ignore_output=ignore_output, match_unit_blocks=match_unit_blocks)
+    return int((stored - hits).sum()) + 1  # one part-block at a time: the next request takes its place
+
+
+def rate(part: int, whole: int) -> float:
+    """``part`` of ``whole``; 0 of nothing."""
+    return part / whole if whole else 0.0
 
 
 def _leading(lengths: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:

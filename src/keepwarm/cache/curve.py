@@ -17,9 +17,9 @@ import numpy as np
 
 from keepwarm._errors import InputError
 from keepwarm._progress import Progress, Silent
-from keepwarm.cache.ceiling import Ceiling, computed_tokens, unbounded_hit_blocks
+from keepwarm.cache.ceiling import Ceiling, ample_blocks, rate, unbounded_hit_blocks
 from keepwarm.cache.dense import DenseTrace
-from keepwarm.cache.kernels import run_kernel
+from keepwarm.cache.kernels import KernelRun, run_kernel
 
 DEFAULT_POINTS = 32
 PERCENTS_OF_CEILING = (90, 95, 99)
@@ -66,22 +66,31 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CacheModel(NamedTuple):
-    """What is held fixed along a curve."""
+    """What is held fixed while policies and capacities vary."""
 
     trace: DenseTrace
     ignore_output: bool = False
     match_unit_blocks: int = 1
 
-    def hit_blocks(self, policy: str, capacity_blocks: int) -> int:
-        """Hits of a whole replay."""
-        done = run_kernel(
+    def replay(self, policy: str, capacity_blocks: int) -> KernelRun:
+        """One whole replay. Raises InputError: the policy is unknown, or the capacity not positive."""
+        return run_kernel(
             self.trace,
             policy=policy,
             capacity_blocks=capacity_blocks,
             ignore_output=self.ignore_output,
             match_unit_blocks=self.match_unit_blocks,
         )
-        return int(done.hit_blocks.sum())
+
+    def hit_blocks(self, policy: str, capacity_blocks: int) -> int:
+        """Hits of a whole replay."""
+        return int(self.replay(policy, capacity_blocks).hit_blocks.sum())
+
+    def capacity_grid(self) -> list[int]:
+        """The usual capacities of a curve. Raises InputError: the trace has no request."""
+        return capacity_grid(
+            self.trace, ignore_output=self.ignore_output, match_unit_blocks=self.match_unit_blocks
+        )
 
     def ceiling_blocks(self) -> int:
         """Hits where nothing is ever evicted."""
@@ -89,6 +98,13 @@ class CacheModel(NamedTuple):
             self.trace, ignore_output=self.ignore_output, match_unit_blocks=self.match_unit_blocks
         )
         return int(hits.sum())
+
+    def ceiling(self) -> Ceiling:
+        """The same in tokens, and as a share of the prompts."""
+        hit_tokens, query_tokens = self.ceiling_blocks() * self.trace.block_size, self.trace.query_tokens
+        return Ceiling(
+            query_tokens=query_tokens, hit_tokens=hit_tokens, hit_rate=rate(hit_tokens, query_tokens)
+        )
 
 
 def hit_rate_curve(
@@ -109,21 +125,20 @@ def hit_rate_curve(
         InputError: the trace has no request, a policy is unknown, or a capacity is not positive.
     """
     heard = progress or Silent()
-    ceiling_blocks = model.ceiling_blocks()
     cells = _Cells(model, policies, threads or len(os.sched_getaffinity(0)), heard)
     heard.stage("curve", None)
     capacities = sorted(set(capacities_blocks))
     if capacities:
         cells.replay(capacities)
     else:
-        capacities = capacity_grid(model.trace, ignore_output=model.ignore_output)
+        capacities = model.capacity_grid()
         cells.replay(capacities)
         capacities = _refined(capacities, cells)
     heard.stage("sizes", len(policies) * len(PERCENTS_OF_CEILING))
-    sizes = cells.sizes(capacities, ceiling_blocks)
+    sizes = cells.sizes(capacities, model.ceiling_blocks())
     return Curve(
         block_size=model.trace.block_size,
-        ceiling=_ceiling(model.trace, ceiling_blocks),
+        ceiling=model.ceiling(),
         policies=tuple(
             PolicyCurve(
                 policy=policy,
@@ -139,22 +154,24 @@ def hit_rate_curve(
 
 
 def capacity_grid(
-    trace: DenseTrace, *, points: int = DEFAULT_POINTS, ignore_output: bool = False
+    trace: DenseTrace,
+    *,
+    points: int = DEFAULT_POINTS,
+    ignore_output: bool = False,
+    match_unit_blocks: int = 1,
 ) -> list[int]:
-    """Up to ``points`` capacities, evenly apart on a log scale, of which the last holds all there is.
+    """Up to ``points`` capacities, evenly apart on a log scale, of which the last evicts nothing.
 
-    The first holds the largest prompt: a server would never admit that one to a smaller cache. All there
-    is: distinct blocks, full output blocks of unknown content, and a part-block.
+    The first holds the largest prompt: a server would never admit that one to a smaller cache.
 
     Raises:
         InputError: the trace has no request.
     """
     if not trace.requests:
         raise InputError("the trace has no request, so there is no curve; give one with requests")
-    full = computed_tokens(trace, ignore_output=ignore_output) // trace.block_size
-    unknown = np.maximum(full - np.diff(trace.starts), 0).sum()
-    smallest = max(1, -(-int(trace.prompt_tokens.max()) // trace.block_size))
-    largest = max(smallest, trace.distinct_blocks + int(unknown) + 1)
+    smallest = max(1, trace.largest_prompt_blocks)
+    ample = ample_blocks(trace, ignore_output=ignore_output, match_unit_blocks=match_unit_blocks)
+    largest = max(smallest, ample)
     return sorted({round(capacity) for capacity in np.geomspace(smallest, largest, points).tolist()})
 
 
@@ -206,7 +223,7 @@ class _Cells:
 def _refined(capacities: list[int], cells: _Cells) -> list[int]:
     """Halve the steepest gaps until none is steep, or there are half as many capacities again."""
     most = len(capacities) * 3 // 2
-    steep = _STEEP * _query_tokens(cells.model.trace) / cells.model.trace.block_size
+    steep = _STEEP * cells.model.trace.query_tokens / cells.model.trace.block_size
     while len(capacities) < most:
         gaps = [(cells.rise(low, high), low, high) for low, high in pairwise(capacities) if high - low > 1]
         steepest = sorted((gap for gap in gaps if gap[0] > steep), reverse=True)[: most - len(capacities)]
@@ -250,18 +267,5 @@ def _point(trace: DenseTrace, capacity_blocks: int, hit_blocks: int) -> CurvePoi
     return CurvePoint(
         capacity_blocks=capacity_blocks,
         hit_tokens=hit_tokens,
-        hit_rate=_rate(hit_tokens, _query_tokens(trace)),
+        hit_rate=rate(hit_tokens, trace.query_tokens),
     )
-
-
-def _ceiling(trace: DenseTrace, hit_blocks: int) -> Ceiling:
-    hit_tokens, query_tokens = hit_blocks * trace.block_size, _query_tokens(trace)
-    return Ceiling(query_tokens=query_tokens, hit_tokens=hit_tokens, hit_rate=_rate(hit_tokens, query_tokens))
-
-
-def _query_tokens(trace: DenseTrace) -> int:
-    return int(trace.prompt_tokens.sum())
-
-
-def _rate(part: int, whole: int) -> float:
-    return part / whole if whole else 0.0

@@ -35,3 +35,23 @@ class DenseTrace(NamedTuple):
     def requests(self) -> int:
         """Number of requests."""
         return len(self.prompt_tokens)
+
+    @property
+    def query_tokens(self) -> int:
+        """Tokens of all prompts."""
+        return int(self.prompt_tokens.sum())
+
+    @property
+    def largest_prompt_blocks(self) -> int:
+        """Blocks that the longest prompt takes, the part-block at its end included; 0 without requests."""
+        return -(-int(self.prompt_tokens.max(initial=0)) // self.block_size)
+
+    def computed_tokens(self, *, ignore_output: bool = False) -> npt.NDArray[np.int64]:
+        """Tokens of each request whose KV exists in the end: all but the last sampled one."""
+        if ignore_output:
+            return self.prompt_tokens
+        return self.prompt_tokens + np.maximum(self.output_tokens - 1, 0)
+
+    def most_hit_blocks(self) -> npt.NDArray[np.int64]:
+        """Blocks each request can hit: never that of its prompt's last token, none if it skips reads."""
+        return np.where(self.skip_reads, 0, np.maximum(self.prompt_tokens - 1, 0) // self.block_size)

@@ -12,7 +12,7 @@ from keepwarm._errors import InputError
 from keepwarm.cache.dense import DenseTrace
 from keepwarm.cache.replay import CacheRequest
 
-Scalar = TypeVar("Scalar", bound=np.generic)
+_Scalar = TypeVar("_Scalar", bound=np.generic)
 
 
 def intern_requests(
@@ -32,7 +32,7 @@ def intern_requests(
 
     if block_size < 1:
         raise InputError(f"block size {block_size!r} is not positive; give the server's, say 16")
-    blocks = [request.blocks[: request.computed_tokens() // block_size] for request in requests]
+    blocks = [request.stored_blocks(block_size) for request in requests]
     starts = np.zeros(len(blocks) + 1, dtype=np.int64)
     np.cumsum([len(hashes) for hashes in blocks], out=starts[1:])
     hashes = np.concatenate(blocks) if blocks else np.empty(0, dtype=np.uint64)
@@ -50,7 +50,7 @@ def intern_requests(
     )
 
 
-def _read_only(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+def _read_only(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
     view = array.view()
     view.setflags(write=False)
     return view

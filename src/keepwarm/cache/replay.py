@@ -37,6 +37,10 @@ class CacheRequest(NamedTuple):
         """Tokens whose KV exists in the end: all but the last sampled one."""
         return self.prompt_tokens + max(0, self.output_tokens - 1)
 
+    def stored_blocks(self, block_size: int) -> BlockHashes:
+        """The known hashes under which it stores blocks, where the capacity does not cut its answer."""
+        return self.blocks[: self.computed_tokens() // block_size]
+
 
 class ReplayRow(NamedTuple):
     """What happened to one request.
@@ -130,7 +134,7 @@ def policy_for(
     return partial(
         Belady,
         lookups=[asked_blocks(request, block_size).tolist() for request in served],
-        stored=[_stored_blocks(request, block_size, capacity_blocks).tolist() for request in served],
+        stored=[request.stored_blocks(block_size)[:capacity_blocks].tolist() for request in served],
     )
 
 
@@ -182,11 +186,6 @@ class _Replayer:
         return hashes
 
 
-def _stored_blocks(request: CacheRequest, block_size: int, capacity_blocks: int) -> BlockHashes:
-    """The known hashes under which it stores blocks."""
-    return request.blocks[: min(request.computed_tokens() // block_size, capacity_blocks)]
-
-
 def _most_hit_blocks(request: CacheRequest, block_size: int) -> int:
     return max(0, request.prompt_tokens - 1) // block_size
 
@@ -194,8 +193,9 @@ def _most_hit_blocks(request: CacheRequest, block_size: int) -> int:
 def _replay_unbounded(
     requests: list[CacheRequest], block_size: int, match_unit_blocks: int
 ) -> list[ReplayRow]:
-    stored = [request.blocks[: request.computed_tokens() // block_size] for request in requests]
-    shared = block_holders(stored).shared_blocks().tolist()
+    shared = (
+        block_holders([request.stored_blocks(block_size) for request in requests]).shared_blocks().tolist()
+    )
     rows: list[ReplayRow] = []
     for request, shared_blocks in zip(requests, shared, strict=True):
         hit_blocks = 0 if request.skip_reads else min(shared_blocks, _most_hit_blocks(request, block_size))

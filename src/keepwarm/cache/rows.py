@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keepwarm.cache.ceiling import computed_tokens
-from keepwarm.cache.kernels import KernelRun, run_kernel
+from keepwarm.cache.ceiling import rate
+from keepwarm.cache.curve import CacheModel
+from keepwarm.cache.kernels import KernelRun
 from keepwarm.cache.kv_events import KvEventCounts
 from keepwarm.cache.load import LoadedTrace
 from keepwarm.cache.recorded import compare_events, compare_hits
@@ -39,6 +40,11 @@ class RowMaker(NamedTuple):
     kv_gib: Callable[[int], float] | None = None
     kv_events: KvEventCounts | None = None
 
+    @property
+    def model(self) -> CacheModel:
+        """What every replay has in common."""
+        return CacheModel(self.loaded.dense, self.ignore_output, self.match_unit_blocks)
+
     def rows(self, cells: Sequence[Cell], threads: int | None) -> Iterator[SimulationRow]:
         """Rows in the order of ``cells``, whichever thread is done first; as many threads as cores if None.
 
@@ -51,16 +57,10 @@ class RowMaker(NamedTuple):
 
     def _row(self, cell: Cell) -> SimulationRow:
         trace = self.loaded.dense
-        done = run_kernel(
-            trace,
-            policy=cell.policy,
-            capacity_blocks=cell.capacity_blocks,
-            ignore_output=self.ignore_output,
-            match_unit_blocks=self.match_unit_blocks,
-        )
-        query_tokens = int(trace.prompt_tokens.sum())
+        done = self.model.replay(cell.policy, cell.capacity_blocks)
+        query_tokens = trace.query_tokens
         hit_tokens = int(done.hit_blocks.sum()) * trace.block_size
-        tokens = computed_tokens(trace, ignore_output=self.ignore_output)
+        tokens = trace.computed_tokens(ignore_output=self.ignore_output)
         return SimulationRow(
             policy=cell.policy,
             capacity_blocks=cell.capacity_blocks,
@@ -103,7 +103,7 @@ class RowMaker(NamedTuple):
         if self.kv_events is None:
             return None
         trace = self.loaded.dense
-        full_blocks = computed_tokens(trace, ignore_output=self.ignore_output) // trace.block_size
+        full_blocks = trace.computed_tokens(ignore_output=self.ignore_output) // trace.block_size
         stored = int((np.minimum(full_blocks, capacity_blocks) - done.hit_blocks).sum())
         evicted = int(done.evicted_blocks.sum())
         compared = compare_events(
@@ -115,11 +115,6 @@ class RowMaker(NamedTuple):
             stored_residual_blocks=compared.stored_residual_blocks,
             evicted_residual_blocks=compared.evicted_residual_blocks,
         )
-
-
-def rate(part: int, whole: int) -> float:
-    """``part`` of ``whole``; 0 of nothing."""
-    return part / whole if whole else 0.0
 
 
 def _reuse(done: KernelRun) -> ReuseAfterEviction | None:

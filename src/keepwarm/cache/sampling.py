@@ -22,7 +22,6 @@ import numpy as np
 import numpy.typing as npt
 
 from keepwarm._errors import InputError
-from keepwarm.cache.ceiling import computed_tokens
 from keepwarm.cache.dense import DenseTrace
 from keepwarm.cache.stack_distance import (
     NOT_COUNTED,
@@ -106,7 +105,7 @@ def sampled_lru_curve(
     uses = find_uses(starts, ids, sample.followed)
     capacities = np.unique(np.asarray(capacities_blocks, dtype=np.int64))
     hit_blocks, error_blocks = _estimate(sample, uses, shapes, capacities)
-    query_tokens = int(trace.prompt_tokens.sum())
+    query_tokens = trace.query_tokens
     scale = trace.block_size / query_tokens if query_tokens else 0.0
     return SampledCurve(
         rate=rate,
@@ -136,7 +135,7 @@ def _stored(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], int]:
     """Starts, ids and number of distinct ones of the blocks that are stored in the end."""
     known = np.diff(trace.starts)
-    stored = np.minimum(known, computed_tokens(trace, ignore_output=ignore_output) // trace.block_size)
+    stored = np.minimum(known, trace.computed_tokens(ignore_output=ignore_output) // trace.block_size)
     if bool((stored == known).all()):
         return trace.starts, trace.ids, trace.distinct_blocks
     ids = renumbered(trace.starts, trace.ids, stored, trace.distinct_blocks)
@@ -149,12 +148,11 @@ def _shapes(
     old = np.zeros(trace.requests, dtype=np.int64)
     repeated = np.zeros(trace.requests, dtype=np.int64)
     leading_blocks(starts, ids, old, repeated)
-    tokens = computed_tokens(trace, ignore_output=ignore_output)
+    tokens = trace.computed_tokens(ignore_output=ignore_output)
     known = np.diff(starts)
-    asked = np.minimum(old, np.maximum(trace.prompt_tokens - 1, 0) // trace.block_size)
     return Shapes(
         old_blocks=old,
-        asked_blocks=np.where(trace.skip_reads, 0, asked),
+        asked_blocks=np.minimum(old, trace.most_hit_blocks()),
         repeated_blocks=repeated,
         part_block=(tokens % trace.block_size > 0).astype(np.int64),
         distinct_sums=_sums(known - old),

@@ -16,14 +16,12 @@ from keepwarm.cache.asked import (
     chosen_match_unit_blocks,
     chosen_policies,
     default_capacities,
-    largest_prompt_blocks,
 )
-from keepwarm.cache.ceiling import Ceiling, unbounded_hit_blocks
-from keepwarm.cache.curve import CacheModel, Curve, capacity_grid, hit_rate_curve
+from keepwarm.cache.curve import Curve, hit_rate_curve
 from keepwarm.cache.kv_events import KvEventCounts, read_kv_events
 from keepwarm.cache.load import LoadedTrace, load_trace
 from keepwarm.cache.options import SimulateOptions
-from keepwarm.cache.rows import Cell, RowMaker, rate
+from keepwarm.cache.rows import Cell, RowMaker
 from keepwarm.cache.sampling import sampled_lru_curve
 from keepwarm.cache.server import Server, check_server, read_server
 from keepwarm.cache.simulation import (
@@ -98,7 +96,7 @@ def _sampled(
     progress.stage("sampling", None)
     curve = sampled_lru_curve(
         trace,
-        capacities or capacity_grid(trace, ignore_output=maker.ignore_output),
+        capacities or maker.model.capacity_grid(),
         rate=rate,
         ignore_output=maker.ignore_output,
     )
@@ -107,9 +105,8 @@ def _sampled(
 
 def _curve(maker: RowMaker, policies: Sequence[str], threads: int | None, progress: Progress) -> Curve:
     """Of the policies asked for, and of the offline optimum that bounds them."""
-    model = CacheModel(maker.loaded.dense, maker.ignore_output, maker.match_unit_blocks)
     with_bound = tuple(dict.fromkeys((*policies, Belady.name)))
-    return hit_rate_curve(model, with_bound, threads=threads, progress=progress)
+    return hit_rate_curve(maker.model, with_bound, threads=threads, progress=progress)
 
 
 def _usual_capacities(maker: RowMaker) -> list[int]:
@@ -177,19 +174,10 @@ def _without_rows(maker: RowMaker, server: Server | None, kv_events: RecordedEve
             ignore_output=maker.ignore_output,
             bytes_per_block=None if server is None else server.bytes_per_block(),
             distinct_blocks=trace.distinct_blocks,
-            largest_prompt_blocks=largest_prompt_blocks(trace),
+            largest_prompt_blocks=trace.largest_prompt_blocks,
         ),
         server=None if server is None else server.size,
         kv_events=kv_events,
-        ceiling=_ceiling(maker),
+        ceiling=maker.model.ceiling(),
         rows=(),
     )
-
-
-def _ceiling(maker: RowMaker) -> Ceiling:
-    trace = maker.loaded.dense
-    hit_blocks = unbounded_hit_blocks(
-        trace, ignore_output=maker.ignore_output, match_unit_blocks=maker.match_unit_blocks
-    )
-    hit_tokens, query_tokens = int(hit_blocks.sum()) * trace.block_size, int(trace.prompt_tokens.sum())
-    return Ceiling(query_tokens=query_tokens, hit_tokens=hit_tokens, hit_rate=rate(hit_tokens, query_tokens))

@@ -80,7 +80,7 @@ def run_kernel(
     if match_unit_blocks < 1:
         raise InputError(f"match unit of {match_unit_blocks!r} blocks is not positive; 1 is the usual one")
     requests = _requests_of(trace, ignore_output=ignore_output)
-    most_blocks = _most_blocks(requests)
+    most_blocks = -(-trace.computed_tokens(ignore_output=ignore_output) // trace.block_size)
     capacity_blocks = min(capacity_blocks, max(1, int(most_blocks.sum())))  # more would stay blank
     table_blocks = min(capacity_blocks, int(most_blocks.max(initial=0)))
     pool = new_pool(capacity_blocks, match_unit_blocks, trace.distinct_blocks, table_blocks)
@@ -115,12 +115,6 @@ def _read_only(array: npt.NDArray[Any], dtype: type[np.generic]) -> npt.NDArray[
     view = np.ascontiguousarray(array, dtype=dtype).view()
     view.setflags(write=False)
     return view
-
-
-def _most_blocks(requests: Requests) -> npt.NDArray[np.int64]:
-    tokens = requests.prompt_tokens + np.maximum(0, requests.output_tokens - 1)
-    blocks: npt.NDArray[np.int64] = -(-tokens // requests.block_size)
-    return blocks
 
 
 def _new_outcome(requests: int, most_events: int) -> Outcome:
