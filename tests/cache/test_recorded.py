@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from keepwarm._errors import InputError
 from keepwarm.cache.kv_events import read_kv_events
-from keepwarm.cache.recorded import HitResidual, compare_events, compare_hits
+from keepwarm.cache.recorded import RequestResidual, compare_events, compare_hits
 
 Recording = Callable[..., Path]
 
@@ -61,7 +61,7 @@ def test_only_requests_that_recorded_their_hits_are_compared() -> None:
     assert compared.simulated_tokens == 64
     assert compared.residual_tokens == 16
     assert compared.equal_requests == 1
-    assert compared.worst == (HitResidual(3, 48, 16), HitResidual(2, 0, 16))
+    assert compared.worst == (RequestResidual(3, 48, 16), RequestResidual(2, 0, 16))
     assert [each.residual_tokens for each in compared.worst] == [32, -16]
 
 

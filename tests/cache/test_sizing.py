@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -215,7 +216,8 @@ def test_several_gpus_share_weights_and_heads(config: Config) -> None:
 def test_memory_given_stands_in_for_the_gpus(config: Config) -> None:
     folder = config(LLAMA)
     named = size_cache(folder, SizingOptions(), gpu="L4")
-    assert size_cache(folder, SizingOptions(), memory_gib=22.03)._replace(gpu="L4") == named
+    given = size_cache(folder, SizingOptions(), memory_gib=22.03)
+    assert msgspec.structs.replace(given, gpu="L4") == named
     assert size_cache(folder, SizingOptions(), gpu="unheard of", memory_gib=22.03).kv_gib == named.kv_gib
     with pytest.raises(InputError, match="no GPU given"):
         size_cache(folder, SizingOptions())

@@ -48,9 +48,10 @@ def gpu_memory_gib(name: str) -> float:
     if found is not None:
         return found
     if key in _AMBIGUOUS:
-        raise InputError(f"GPU {name!r} comes in two sizes; give {_AMBIGUOUS[key]}, or the size in GiB")
+        raise InputError(f"GPU {name!r} comes in two sizes; give {_AMBIGUOUS[key]}, or --gpu-memory-gib")
     raise InputError(
-        f"GPU {name!r} is not known; give its memory in GiB, or one of {', '.join(GPU_MEMORY_GIB)}"
+        f"GPU {name!r} is not known; give its memory with --gpu-memory-gib, or one of "
+        f"{', '.join(GPU_MEMORY_GIB)}"
     )
 
 

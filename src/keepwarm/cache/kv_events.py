@@ -22,7 +22,7 @@ from keepwarm.trace.source import ByteSource, size_of
 
 _GPU_MEDIUMS = (None, "GPU")
 _FULL_KINDS = (None, "full_attention", "mla_attention")
-_ONE_GROUP = "only the events of single-group full attention are compared"
+_ONE_GROUP = "only the events of single-group full attention are compared; leave --kv-events out"
 
 
 class BlockStored(msgspec.Struct, tag=True):

@@ -10,17 +10,18 @@ from keepwarm._errors import InputError
 from keepwarm._files import write_whole
 from keepwarm.cache.curve import Curve, PolicyCurve
 from keepwarm.cache.sampling import SampledCurve
+from keepwarm.cache.weights import GIB
+from keepwarm.policies.belady import Belady
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-GIB = 1 << 30
 SUFFIXES = (".png", ".svg")
 
 # Okabe and Ito, Color Universal Design, 2008; black is kept for the optimum. Dashes tell lines apart in grey.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _DASHES = ("-", (0, (6, 2)), (0, (6, 2, 1, 2)), (0, (2, 1.5)))
-_OPTIMUM = "belady"
+_OPTIMUM = Belady.name
 _MARKERS = {90: "o", 95: "s", 99: "D"}
 _GREY = "#666666"
 _RC: dict[Any, Any] = {

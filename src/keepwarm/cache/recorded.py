@@ -17,7 +17,7 @@ from keepwarm.cache.kv_events import KvEventCounts
 _WORST = 10
 
 
-class HitResidual(NamedTuple):
+class RequestResidual(NamedTuple):
     """One request: its index in the trace, and hit tokens as recorded and as simulated."""
 
     request_index: int
@@ -37,7 +37,7 @@ class HitComparison(NamedTuple):
     recorded_tokens: int
     simulated_tokens: int
     equal_requests: int
-    worst: tuple[HitResidual, ...]
+    worst: tuple[RequestResidual, ...]
 
     @property
     def residual_tokens(self) -> int:
@@ -68,7 +68,7 @@ def compare_hits(
         simulated_tokens=int(simulated.sum()),
         equal_requests=int(np.count_nonzero(residual == 0)),
         worst=tuple(
-            HitResidual(int(known[index]), int(recorded[index]), int(simulated[index]))
+            RequestResidual(int(known[index]), int(recorded[index]), int(simulated[index]))
             for index in largest[residual[largest] != 0]
         ),
     )

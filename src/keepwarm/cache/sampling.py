@@ -91,10 +91,7 @@ def sampled_lru_curve(
     Raises:
         InputError: ``rate`` is not above 0 and at most 1, or a capacity is not positive.
     """
-    if not 0 < rate <= 1:
-        raise InputError(
-            f"sampling rate {rate!r} is not above 0 and at most 1; 0.01 follows one block of a hundred"
-        )
+    check_rate(rate)
     if min(capacities_blocks, default=1) < 1:
         raise InputError(f"capacity of {min(capacities_blocks)!r} blocks is not positive; give usable blocks")
     starts, ids, distinct_blocks = _stored(trace, ignore_output)
@@ -128,6 +125,14 @@ def sampled_lru_curve(
             )
         ),
     )
+
+
+def check_rate(rate: float) -> None:
+    """Raises InputError: the share of the blocks is none."""
+    if not 0 < rate <= 1:
+        raise InputError(
+            f"sampling rate {rate!r} is not above 0 and at most 1; write 0.01 for 1% of the blocks"
+        )
 
 
 def _stored(

@@ -65,7 +65,7 @@ def read_server(options: ServerOptions, block_size: int) -> Server:
     size = None
     if options.gpu is not None or options.gpu_memory_gib is not None:
         found = size_cache(path, sizing, gpu=options.gpu, memory_gib=options.gpu_memory_gib)
-        size = msgspec.convert({**found._asdict(), "summary": found.line()}, ServerSize)
+        size = ServerSize(**msgspec.structs.asdict(found), summary=found.line())
     return Server(model, sizing, size)
 
 

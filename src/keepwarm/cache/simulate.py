@@ -9,7 +9,7 @@ import msgspec
 
 from keepwarm._errors import InputError
 from keepwarm._progress import Progress, Silent
-from keepwarm.cache.asked import (
+from keepwarm.cache.choices import (
     check_capacities,
     check_fit,
     check_sample,

@@ -7,6 +7,7 @@ import msgspec
 from keepwarm.cache.ceiling import Ceiling
 from keepwarm.cache.curve import Curve
 from keepwarm.cache.sampling import SampledCurve
+from keepwarm.cache.sizing import Sizing
 from keepwarm.trace.records import EncodingInfo, Skipped
 
 
@@ -43,22 +44,9 @@ class CacheInfo(msgspec.Struct, frozen=True, kw_only=True):
     largest_prompt_blocks: int
 
 
-class ServerSize(msgspec.Struct, frozen=True, kw_only=True):
-    """An estimate of the blocks a server has; see ``keepwarm.cache.sizing.Sizing``. GiB are one GPU's."""
+class ServerSize(Sizing, frozen=True, kw_only=True):
+    """The same as a sentence, too."""
 
-    gpu: str
-    tensor_parallel: int
-    gpu_memory_gib: float
-    gpu_memory_utilization: float
-    weights_gib: float
-    weights_source: str
-    overhead_gib: float
-    kv_gib: float
-    block_size: int
-    bytes_per_block: int
-    blocks: int
-    usable_blocks: int
-    max_model_len: int | None
     summary: str
 
 

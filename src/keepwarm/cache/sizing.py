@@ -11,6 +11,8 @@ import math
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from keepwarm._errors import InputError
 from keepwarm.cache.fields import ConfigFields, read_fields
 from keepwarm.cache.gpus import gpu_memory_gib
@@ -37,7 +39,7 @@ class SizingOptions(NamedTuple):
     overhead_gib: float | None = None
 
 
-class Sizing(NamedTuple):
+class Sizing(msgspec.Struct, frozen=True, kw_only=True):
     """An estimate of how many blocks a server has. GiB and bytes are those of one GPU.
 
     ``blocks`` is the server's own count, the null block among it; ``usable_blocks`` counts blocks of

@@ -15,6 +15,7 @@ from keepwarm._text import count, counted, percent, share, visible
 from keepwarm.cache.curve import Curve
 from keepwarm.cache.sampling import SampledCurve
 from keepwarm.cache.simulation import ReuseAfterEviction, Simulation, SimulationRow
+from keepwarm.cache.weights import GIB
 
 _GAP = 2
 # What a narrow terminal does without, the first first. Numbers are never cut.
@@ -150,7 +151,7 @@ def sizes_table(curve: Curve, bytes_per_block: int | None, width: int) -> Render
     def size(blocks: int | None) -> str:
         if blocks is None:
             return "none tried"
-        gib = "" if bytes_per_block is None else f" = {(blocks + 1) * bytes_per_block / 2**30:,.2f} GiB"
+        gib = "" if bytes_per_block is None else f" = {(blocks + 1) * bytes_per_block / GIB:,.2f} GiB"
         return count(blocks) + gib
 
     shares = [f"{size.percent_of_ceiling}%" for size in curve.policies[0].sizes]

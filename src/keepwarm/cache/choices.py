@@ -1,4 +1,4 @@
-"""What was asked of a simulation, checked against what there is: policies, capacities, match unit."""
+"""What the caller chose, checked against what there is: policies, capacities, sample, match unit."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from keepwarm.cache.ceiling import ample_blocks
 from keepwarm.cache.dense import DenseTrace
 from keepwarm.cache.kernels import kernel_policies
 from keepwarm.cache.load import LoadedTrace
+from keepwarm.cache.sampling import check_rate
 
 DEFAULT_POLICIES = ("lru", "computecache", "belady")
 
@@ -41,10 +42,7 @@ def check_sample(rate: float | None, policies: Sequence[str]) -> None:
     """Raises InputError: the share is none, or a policy is asked for that a sample cannot tell."""
     if rate is None:
         return
-    if not 0 < rate <= 1:
-        raise InputError(
-            f"sampling rate {rate!r} is not above 0 and at most 1; write 0.01 for 1% of the blocks"
-        )
+    check_rate(rate)
     if any(name != "lru" for name in policies):
         raise InputError(
             f"a sample estimates lru only, not {', '.join(policies)}; leave --policy or --sample out"
