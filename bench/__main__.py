@@ -26,7 +26,7 @@ def main(argv: list[str]) -> int:
         return 2
     if not names:
         for name, bench in benches.items():
-            print(f"{name:18} {bench.summary}")
+            print(f"{name:22} {bench.summary}")
         return 0
     results = []
     for name in names:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import statistics
-import time
-from collections.abc import Callable
 
 import numpy as np
 
-from bench.harness import Result
+from bench.harness import Result, cpu_s
 from keepwarm.trace.hashes import block_hashes
 
 TARGET = "≥ 5×"
@@ -24,8 +22,8 @@ def run() -> Result:
     encoded = ids.tobytes()
     ours_s, sha256_s = [], []
     for _ in range(RUNS):
-        ours_s.append(_cpu_s(lambda: block_hashes(ids, BLOCK_SIZE)))
-        sha256_s.append(_cpu_s(lambda: _sha256_chain(encoded)))
+        ours_s.append(cpu_s(lambda: block_hashes(ids, BLOCK_SIZE)))
+        sha256_s.append(cpu_s(lambda: _sha256_chain(encoded)))
     our_median_s, sha256_median_s = statistics.median(ours_s), statistics.median(sha256_s)
     detail: dict[str, object] = {
         "tokens": TOKENS,
@@ -42,9 +40,3 @@ def _sha256_chain(encoded: bytes) -> list[bytes]:
         parent = hashlib.sha256(parent + encoded[start : start + 4 * BLOCK_SIZE]).digest()
         chain.append(parent)
     return chain
-
-
-def _cpu_s(work: Callable[[], object]) -> float:
-    before_s = time.thread_time()
-    work()
-    return time.thread_time() - before_s

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import os
 import random
-import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
-from bench.harness import Result
+from bench.harness import Result, run_keepwarm
 
 TARGET = "≤ 2"
 SIZE_BYTES = 1_000_000_000
@@ -29,27 +25,20 @@ WORDS = [start + end for start in STARTS for end in ENDS]
 Message = dict[str, str]
 
 
-class Peak(NamedTuple):
-    """What one diagnosis took."""
-
-    gib: float
-    wall_s: float
-
-
 def run() -> Result:
     """Write each trace to a temporary file, diagnose it in a process of its own, read its peak."""
-    peaks = {}
+    costs = {}
     with tempfile.TemporaryDirectory() as folder:
         for kind, records in KINDS.items():
             trace = Path(folder) / f"{kind}.jsonl"
             write_trace(trace, records, SIZE_BYTES)
-            peaks[kind] = diagnose_peak(trace)
+            costs[kind] = run_keepwarm("diagnose", str(trace), "--json")
             trace.unlink()
     detail: dict[str, object] = {"GB": SIZE_BYTES / 1e9}
-    for kind, peak in peaks.items():
-        detail[f"{kind} GiB"] = round(peak.gib, 2)
-        detail[f"{kind} wall s"] = round(peak.wall_s)
-    return Result("diagnose-memory", round(max(peak.gib for peak in peaks.values()), 2), "GiB", detail)
+    for kind, cost in costs.items():
+        detail[f"{kind} GiB"] = round(cost.peak_gib, 2)
+        detail[f"{kind} wall s"] = round(cost.wall_s)
+    return Result("diagnose-memory", round(max(cost.peak_gib for cost in costs.values()), 2), "GiB", detail)
 
 
 def write_trace(path: Path, records: Callable[[random.Random], Iterator[bytes]], size_bytes: int) -> int:
@@ -104,16 +93,3 @@ def _record(number: int, session: str | None, messages: list[Message], answer: M
     record["body"] = {"model": "m", "messages": messages}
     record["response"] = {"choices": [{"index": 0, "message": answer, "finish_reason": "stop"}]}
     return msgspec.json.encode(record)
-
-
-def diagnose_peak(trace: Path) -> Peak:
-    """Peak resident memory and wall time of one diagnosis; ``OSError`` when it fails."""
-    command = [str(Path(sys.executable).parent / "keepwarm"), "diagnose", str(trace), "--json"]
-    started_s = time.monotonic()
-    with Path(os.devnull).open("wb") as sink:
-        actions = [(os.POSIX_SPAWN_DUP2, sink.fileno(), 1), (os.POSIX_SPAWN_DUP2, sink.fileno(), 2)]
-        child = os.posix_spawn(command[0], command, os.environ, file_actions=actions)
-        _, status, usage = os.wait4(child, 0)
-    if status != 0:
-        raise OSError(f"keepwarm diagnose {trace.name!r} ended with {os.waitstatus_to_exitcode(status)}")
-    return Peak(usage.ru_maxrss / 2**20, time.monotonic() - started_s)  # Linux counts KiB

@@ -11,6 +11,8 @@ import os
 import pkgutil
 import platform
 import re
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -29,6 +31,13 @@ class Result(NamedTuple):
     value: float
     unit: str
     detail: dict[str, object]
+
+
+class Cost(NamedTuple):
+    """What a command took."""
+
+    wall_s: float
+    peak_gib: float  # resident memory
 
 
 class Bench(NamedTuple):
@@ -59,6 +68,26 @@ def sentence(result: Result) -> str:
     """A result as a person reads it."""
     detail = ", ".join(f"{key} {value}" for key, value in result.detail.items())
     return f"{result.name}: {result.value:g} {result.unit} ({detail})"
+
+
+def cpu_s(work: Callable[[], object]) -> float:
+    """CPU seconds of this thread in ``work``."""
+    before_s = time.thread_time()
+    work()
+    return time.thread_time() - before_s
+
+
+def run_keepwarm(*arguments: str, **environment: str) -> Cost:
+    """A command in a process of its own, output thrown away; ``OSError`` when it fails."""
+    command = [str(Path(sys.executable).parent / "keepwarm"), *arguments]
+    started_s = time.monotonic()
+    with Path(os.devnull).open("wb") as sink:
+        actions = [(os.POSIX_SPAWN_DUP2, sink.fileno(), 1), (os.POSIX_SPAWN_DUP2, sink.fileno(), 2)]
+        child = os.posix_spawn(command[0], command, os.environ | environment, file_actions=actions)
+        _, status, usage = os.wait4(child, 0)
+    if status != 0:
+        raise OSError(f"keepwarm {' '.join(arguments)} ended with {os.waitstatus_to_exitcode(status)}")
+    return Cost(time.monotonic() - started_s, usage.ru_maxrss / 2**20)  # Linux counts KiB
 
 
 def machine() -> str:

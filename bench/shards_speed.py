@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import statistics
-import time
-from collections.abc import Callable
 
-from bench.harness import Result
+from bench.harness import Result, cpu_s
 from bench.shards_error import exact_points
 from bench.traces import agent_sessions, conversation
 from keepwarm.cache.curve import DEFAULT_POINTS, capacity_grid
@@ -31,16 +29,10 @@ def run() -> Result:
         sampled_lru_curve(trace, capacities)
         exact_s, sampled_s = [], []
         for _ in range(RUNS):
-            exact_s.append(_cpu_s(lambda: exact_points(trace, capacities)))  # noqa: B023 - called at once
-            sampled_s.append(_cpu_s(lambda: sampled_lru_curve(trace, capacities)))  # noqa: B023
+            exact_s.append(cpu_s(lambda: exact_points(trace, capacities)))  # noqa: B023 - called at once
+            sampled_s.append(cpu_s(lambda: sampled_lru_curve(trace, capacities)))  # noqa: B023
         ratios[name] = statistics.median(exact_s) / statistics.median(sampled_s)
         detail[f"{name}_exact_ms"] = round(1000 * statistics.median(exact_s))
         detail[f"{name}_sampled_ms"] = round(1000 * statistics.median(sampled_s), 1)
         detail[f"{name}_ratio"] = round(ratios[name], 1)
     return Result("shards-speed", round(min(ratios.values()), 1), "×", detail)
-
-
-def _cpu_s(work: Callable[[], object]) -> float:
-    before_s = time.thread_time()
-    work()
-    return time.thread_time() - before_s

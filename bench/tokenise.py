@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.harness import Result
+from bench.traces import REPOSITORY, SHARED
 from keepwarm.diagnose.traffic import common_prefix
 from keepwarm.trace.encode import CACHE_BYTES
 from keepwarm.trace.open import open_trace
@@ -20,8 +21,6 @@ from keepwarm.trace.tokens import PartCache, Tokenizer, load_tokenizer
 from keepwarm.trace.tokens.hugging_face import HuggingFaceTokenizer
 
 TARGET = "≥ 10×; coding traffic ≥ 0.7 of the ceiling"
-REPOSITORY = Path(__file__).resolve().parent.parent
-SHARED = Path(os.environ.get("KEEPWARM_SHARED", REPOSITORY.parent / "shared"))
 TOKENIZERS = Path(os.environ.get("KEEPWARM_TEST_TOKENIZERS", REPOSITORY / "build/test-tokenizers"))
 RUNS = 5
 

@@ -29,7 +29,7 @@ END = "<!-- end of sweep -->"
 def hit_percent(trace: DenseTrace, policy: str, capacity_blocks: int, **parameters: Any) -> float:
     """Hit tokens of all prompt tokens."""
     run = run_kernel(trace, policy=policy, capacity_blocks=capacity_blocks, **parameters)
-    return 100 * int(run.hit_blocks.sum()) * trace.block_size / int(trace.prompt_tokens.sum())
+    return 100 * int(run.hit_blocks.sum()) * trace.block_size / trace.query_tokens
 
 
 def measure(case: Case, capacity_blocks: int) -> Cell:

@@ -14,22 +14,15 @@ made *coarse*: cut into blocks of more tokens, so that the largest request needs
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
 
+from bench.traces import AGENT_SESSIONS, CONVERSATION, REPOSITORY, SHARED, dense
 from keepwarm.cache.dense import DenseTrace
 from keepwarm.cache.intern import intern_requests
-from keepwarm.cache.load import load_trace
-from keepwarm.cache.options import TraceOptions
 from keepwarm.cache.replay import CacheRequest
-
-REPOSITORY = Path(__file__).resolve().parent.parent
-SHARED = Path(os.environ.get("KEEPWARM_SHARED", REPOSITORY.parent / "shared"))
-AGENT_SESSIONS = SHARED / "data/agent_sessions/claude_code_sessions.jsonl.gz"
 
 CAPACITIES = 6
 SMALL_POOLS = (127, 255, 511, 1023, 2047)
@@ -55,13 +48,13 @@ def cases() -> Iterator[Case]:
     """The recorded traces, small ones last, with what is made of each; then the floods."""
     paths = [
         AGENT_SESSIONS,
-        SHARED / "data/mooncake/conversation_trace.jsonl.gz",
+        CONVERSATION,
         SHARED / "data/mooncake/synthetic_trace.jsonl.gz",
         REPOSITORY / "examples/helpdesk/traffic.jsonl.gz",
         *sorted((SHARED / "cases/healthy").glob("*.jsonl*")),
     ]
     for path in paths:
-        trace = load_trace(str(path), TraceOptions()).dense
+        trace = dense(path)
         name = "helpdesk" if path.is_relative_to(REPOSITORY) else path.name.partition(".")[0]
         recorded = Case(name.replace("_", " "), "recorded", trace, capacities_of(trace))
         yield recorded
@@ -77,7 +70,7 @@ def cases() -> Iterator[Case]:
 
 def capacities_of(trace: DenseTrace) -> tuple[int, ...]:
     """From the largest prompt to all distinct blocks."""
-    smallest = max(1, -(-int(trace.prompt_tokens.max()) // trace.block_size))
+    smallest = max(1, trace.largest_prompt_blocks)
     spaced = np.geomspace(smallest, max(smallest, trace.distinct_blocks), CAPACITIES)
     return tuple(sorted({round(each) for each in spaced.tolist()}))
 
