@@ -159,3 +159,5 @@ def test_bad_arguments_are_named() -> None:
         run_kernel(trace, policy="lru", capacity_blocks=5, match_unit_blocks=0)
     with pytest.raises(InputError, match="block size 0"):
         intern_requests([], 0)
+    with pytest.raises(ValueError, match="scan_limit 0"):  # the kernel would read beyond its window
+        run_kernel(trace, policy="computecache", capacity_blocks=5, scan_limit=0)

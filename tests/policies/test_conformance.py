@@ -185,6 +185,9 @@ def test_uses_the_standard_library_only(policy_class: type[VictimOrder]) -> None
             assert name.startswith("keepwarm.policies") or name.split(".")[0] in sys.stdlib_module_names, name
 
 
-def test_says_what_it_does(policy_class: type[VictimOrder]) -> None:
+def test_says_where_it_is_from_what_it_does_and_what_it_costs(policy_class: type[VictimOrder]) -> None:
     assert POLICIES[policy_class.name] is policy_class
-    assert sys.modules[policy_class.__module__].__doc__
+    top = sys.modules[policy_class.__module__].__doc__ or ""
+    assert "Source: " in top or "stock order of vLLM" in top
+    assert "victim" in top
+    assert "O(1)" in f"{top} {policy_class.__doc__}" or "O(log n)" in top

@@ -40,6 +40,12 @@ LEAST_STALE_BLOCKS = 16_384
 SCAN_LIMIT = 4
 
 
+def check_scan_limit(scan_limit: int) -> None:
+    """Raises ``ValueError``: no block could be looked at."""
+    if scan_limit < 1:
+        raise ValueError(f"scan_limit {scan_limit!r}: look at 1 block at least")
+
+
 class ComputeCache(VictimOrder):
     """Probation and protected part, the victims' end first.
 
@@ -61,8 +67,7 @@ class ComputeCache(VictimOrder):
         hits_decay: bool = False,
     ) -> None:
         super().__init__(capacity_blocks)
-        if scan_limit < 1:
-            raise ValueError(f"scan_limit {scan_limit!r}: look at 1 block at least")
+        check_scan_limit(scan_limit)
         self._most_protected = int(protected_share * capacity_blocks)
         self._stale_blocks = max(stale_turnovers * capacity_blocks, least_stale_blocks)
         self._scan_limit = scan_limit

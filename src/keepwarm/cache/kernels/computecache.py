@@ -32,7 +32,13 @@ from keepwarm.cache.kernels.ranking import (
     note_cached,
     note_hits,
 )
-from keepwarm.policies.computecache import LEAST_STALE_BLOCKS, PROTECTED_SHARE, SCAN_LIMIT, STALE_TURNOVERS
+from keepwarm.policies.computecache import (
+    LEAST_STALE_BLOCKS,
+    PROTECTED_SHARE,
+    SCAN_LIMIT,
+    STALE_TURNOVERS,
+    check_scan_limit,
+)
 
 # Where the counters are.
 PROTECTED = 0  # slots in the protected list
@@ -63,7 +69,8 @@ def new_state(
     scan_limit: int = SCAN_LIMIT,
     hits_decay: bool = False,
 ) -> BoundaryState:
-    """Two empty lists."""
+    """Two empty lists. Raises ``ValueError`` as the class does."""
+    check_scan_limit(scan_limit)
     slots = setup.slots
     return BoundaryState(
         new_links(slots, 2),
