@@ -11,6 +11,7 @@ from functools import partial
 from itertools import count
 from math import inf
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -55,33 +56,56 @@ class _Flood:
         return len(self.pool.lookup(self.hot)) * BLOCK_SIZE
 
 
-@pytest.mark.parametrize(("prompts", "kept_tokens"), [(1, 800), (2, 416), (4, 0)])
-def test_stock_lru(prompts: int, kept_tokens: int) -> None:
-    assert _Flood(Lru, SMALL, 800).kept_after(prompts) == kept_tokens
+PROMPTS = (1, 2, 4, 40, 320)  # 320 take 16,320 blocks, just under ``least_stale_blocks``
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "design" / "computecache.md"
 
 
-@pytest.mark.parametrize("scan_limit", [16, 32, 64])
-@pytest.mark.parametrize("prompts", [4, 320])
-def test_a_window_keeps_nothing(scan_limit: int, prompts: int) -> None:
-    policy = partial(ComputeCacheWindow, scan_limit=scan_limit)
-    assert _Flood(policy, SMALL, 800).kept_after(prompts) == 0
+def window(scan_limit: int) -> Callable[[int], VictimOrder]:
+    return partial(ComputeCacheWindow, scan_limit=scan_limit)
 
 
-@pytest.mark.parametrize(
-    ("capacity_blocks", "hot_tokens", "kept_tokens"), [(SMALL, 800, 800), (LARGE, 3200, 0)]
+class Row(NamedTuple):
+    """A row of the page: what is left after each of ``PROMPTS``."""
+
+    policy: Callable[[int], VictimOrder]
+    capacity_blocks: int
+    hot_tokens: int
+    kept_tokens: tuple[int, ...]
+    names: str  # the first two cells
+
+
+ROWS = (
+    Row(Lru, SMALL, 800, (800, 416, 0, 0, 0), "stock LRU | 128 blocks"),
+    Row(window(16), SMALL, 800, (800, 416, 0, 0, 0), "window of 16 or 32 | 128"),
+    Row(window(32), SMALL, 800, (800, 416, 0, 0, 0), "window of 16 or 32 | 128"),
+    Row(window(64), SMALL, 800, (800, 208, 0, 0, 0), "window of 64 | 128"),
+    Row(window(ONE_USE_BLOCKS + 64), SMALL, 800, (800,) * 5, "window of the blocks asked + 64 | 128"),
+    Row(
+        window(ONE_USE_BLOCKS + 64),
+        LARGE,
+        3200,
+        (3200, 3200, 3200, 0, 0),
+        "the same, hot prefix of 3,200 tokens | 1,024",
+    ),
+    Row(ComputeCache, SMALL, 800, (800,) * 5, "**boundary**, defaults | 128"),
+    Row(ComputeCache, LARGE, 3200, (3200,) * 5, "**boundary**, defaults, 3,200 tokens | 1,024"),
+    Row(
+        partial(ComputeCache, least_stale_blocks=0),
+        SMALL,
+        800,
+        (800, 800, 800, 800, 0),
+        "boundary, stale by turnovers alone | 128",
+    ),
 )
-def test_a_window_that_grows_with_the_need_keeps_what_it_can_see(
-    capacity_blocks: int, hot_tokens: int, kept_tokens: int
-) -> None:
-    policy = partial(ComputeCacheWindow, scan_limit=ONE_USE_BLOCKS + 64)
-    assert _Flood(policy, capacity_blocks, hot_tokens).kept_after(320) == kept_tokens
 
 
-@pytest.mark.parametrize(("capacity_blocks", "hot_tokens"), [(SMALL, 800), (LARGE, 3200)])
-@pytest.mark.parametrize("prompts", [4, 40, 320])
-def test_a_boundary_keeps_it_all(capacity_blocks: int, hot_tokens: int, prompts: int) -> None:
-    """With the defaults: 320 prompts take 16,320 blocks, just under ``least_stale_blocks``."""
-    assert _Flood(ComputeCache, capacity_blocks, hot_tokens).kept_after(prompts) == hot_tokens
+@pytest.mark.parametrize("row", ROWS, ids=[row.names for row in ROWS])
+def test_the_table_of_the_page(row: Row) -> None:
+    kept = tuple(
+        _Flood(row.policy, row.capacity_blocks, row.hot_tokens).kept_after(prompts) for prompts in PROMPTS
+    )
+    assert kept == row.kept_tokens
+    assert f"| {row.names} | {' | '.join(f'{tokens:,}' for tokens in kept)} |" in PAGE.read_text()
 
 
 @pytest.mark.parametrize(("capacity_blocks", "hot_tokens"), [(SMALL, 800), (LARGE, 3200)])
@@ -91,13 +115,6 @@ def test_nothing_once_hot_stays_for_ever(capacity_blocks: int, hot_tokens: int) 
     assert _Flood(ComputeCache, capacity_blocks, hot_tokens).kept_after(prompts) == 0
     never_stale = partial(ComputeCache, stale_turnovers=inf)
     assert _Flood(never_stale, capacity_blocks, hot_tokens).kept_after(prompts) == hot_tokens
-
-
-def test_in_a_small_pool_16_turnovers_are_few_prompts() -> None:
-    """Why there is a floor."""
-    policy = partial(ComputeCache, least_stale_blocks=0)
-    assert _Flood(policy, SMALL, 800).kept_after(40) == 800
-    assert _Flood(policy, SMALL, 800).kept_after(64) == 0
 
 
 def test_many_keep_values_cost_a_prompt_its_head(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
