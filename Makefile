@@ -28,7 +28,7 @@ export KEEPWARM_TEST_TOKENIZERS := $(CURDIR)/$(TOKENIZERS)
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-demo: $(DEMO)/.stamp  ## Diagnose the recorded traffic of examples/helpdesk and write a report
+demo: $(DEMO)/.stamp  ## Diagnose the recorded traffic of examples/helpdesk, and simulate caches for it
 	@scripts/demo.sh $(DEMO)/bin/keepwarm $(TRAFFIC) out/demo
 
 test: check test-vllm pytest  ## Everything that guards a change: check, tests, documentation
