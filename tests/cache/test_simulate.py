@@ -182,6 +182,7 @@ def test_lru_never_loses_by_a_block_more(
         ({"sample": 0.0}, "sampling rate 0.0 is not above 0 and at most 1"),
         ({"sample": 1.5}, "sampling rate 1.5"),
         ({"sample": 0.5, "policies": ("belady",)}, "a sample estimates lru only, not belady"),
+        ({"sample": 0.5, "kv_events": "events.jsonl"}, "counts no evictions to compare 'events.jsonl' with"),
         ({"sample": 0.5, "match_unit_tokens": 8}, "a sample knows no match unit"),
         ({"block_size": 16}, "holds hashes of blocks of 4 tokens, not of 16"),
         ({"server": ServerOptions(model_config="nowhere.json")}, "nowhere.json"),

@@ -38,14 +38,18 @@ def check_capacities(capacities_blocks: Sequence[int]) -> None:
             raise InputError(f"capacity of {capacity!r} blocks is named twice; name each once")
 
 
-def check_sample(rate: float | None, policies: Sequence[str]) -> None:
-    """Raises InputError: the share is none, or a policy is asked for that a sample cannot tell."""
+def check_sample(rate: float | None, policies: Sequence[str], kv_events: str | None) -> None:
+    """Raises InputError: the share is none, or something is asked for that a sample cannot tell."""
     if rate is None:
         return
     check_rate(rate)
     if any(name != "lru" for name in policies):
         raise InputError(
             f"a sample estimates lru only, not {', '.join(policies)}; leave --policy or --sample out"
+        )
+    if kv_events is not None:
+        raise InputError(
+            f"a sample counts no evictions to compare {kv_events!r} with; leave --kv-events or --sample out"
         )
 
 

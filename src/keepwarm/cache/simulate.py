@@ -51,7 +51,7 @@ def simulate_cache(
     heard = progress or Silent()
     policies = chosen_policies(options.policies)
     check_capacities(options.capacities_blocks)
-    check_sample(options.sample, options.policies)
+    check_sample(options.sample, options.policies, options.kv_events)
     if options.server is not None:
         check_server(options.server)
     kv_events = None if options.kv_events is None else read_kv_events(Path(options.kv_events))
