@@ -14,7 +14,8 @@ On sequential replays this is the best any policy can do: keeping a block from o
 place all the while and is worth one block of hits, so of those that do not fit together the one to drop is
 the one that would stay longest. Two things are outside of that, and there others can hit more: a match unit
 of several blocks, where one block kept is worth nothing by itself; and requests served side by side, where
-when a block is let go depends on more than the order of admissions.
+the choice of a victim also decides when the next request is admitted (rare, and shown in
+``tests/serving/test_belady_in_flight.py``).
 
 Cost: O(log n) per block freed, asked for, or popped: a heap in which outdated entries stay until they come
 up, or until they are the majority.
