@@ -11,7 +11,7 @@ from bench import harness
 
 
 def main(argv: list[str]) -> int:
-    """Run the named benches, or list them; exit 2 for a name that is none."""
+    """Run the named benches, or list them; exit 2 for a name that is none, or what cannot run here."""
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure keepwarm on this machine.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="benches to run; none: list them")
     parser.add_argument("--all", action="store_true", help="run every bench")
@@ -31,7 +31,11 @@ def main(argv: list[str]) -> int:
     results = []
     for name in names:
         print(f"running {name} ...", file=sys.stderr)
-        result = benches[name].run()
+        try:
+            result = benches[name].run()
+        except harness.UnavailableError as error:
+            print(f"{name}: {error}; `make bench` sets it up and runs all", file=sys.stderr)
+            return 2
         results.append(result)
         print(json.dumps(result._asdict()) if call.json else harness.sentence(result), flush=True)
     if call.write:

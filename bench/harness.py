@@ -40,6 +40,10 @@ class Cost(NamedTuple):
     peak_gib: float  # resident memory
 
 
+class UnavailableError(Exception):
+    """What a bench compares with is not installed here; says what to run."""
+
+
 class Bench(NamedTuple):
     """A bench as listed: what it measures and the value it is held to."""
 

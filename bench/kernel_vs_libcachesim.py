@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import statistics
 import tempfile
 import time
@@ -11,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from bench.harness import Result
+from bench.harness import Result, UnavailableError
 from bench.traces import agent_sessions
 from keepwarm.cache.kernels import run_independent_lru, run_kernel
 
@@ -29,6 +30,8 @@ def run() -> Result:
     libCacheSim reads its own binary format from memory-mapped pages that are warm. The exact mode is timed
     on the same blocks for comparison: it does more, whole prefixes, reference counts and duplicates.
     """
+    if importlib.util.find_spec("libcachesim") is None:
+        raise UnavailableError("no libCacheSim in this environment")
     trace = agent_sessions()
     ids = trace.ids[:ACCESSES]
     detail: dict[str, object] = {"accesses": len(ids), "runs": RUNS}

@@ -7,7 +7,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from bench.harness import Result
+from bench.harness import Result, UnavailableError
 from bench.traces import CONVERSATION, REPOSITORY
 
 TARGET = "≥ 300×"
@@ -22,6 +22,8 @@ def run() -> Result:
     The value compares whole requests: look-up, prompt, answer, free. vLLM's manager is asked for
     the answer's slots token by token, as its engine does; in one call for all is shown beside it.
     """
+    if not VLLM_PYTHON.exists():
+        raise UnavailableError(f"no vLLM at {str(VLLM_PYTHON)!r}")
     command = [VLLM_PYTHON, "-m", "bench.vllm_manager", CONVERSATION, str(CAPACITY_BLOCKS), str(RUNS)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=REPOSITORY)
     document = json.loads(done.stdout.splitlines()[-1])

@@ -46,6 +46,15 @@ def test_an_unknown_bench_is_one_line_and_exit_2() -> None:
     assert done.stderr.count("\n") == 1
 
 
+def test_a_bench_without_its_other_side_is_one_line_and_exit_2(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEEPWARM_VLLM_PYTHON", "/nowhere/python")
+    done = bench("kernel-vs-vllm")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[1:] == [
+        "kernel-vs-vllm: no vLLM at '/nowhere/python'; `make bench` sets it up and runs all"
+    ]
+
+
 def test_the_table_is_rewritten_between_its_markers(tmp_path: Path) -> None:
     page = tmp_path / "README.md"
     page.write_text(f"before\n{harness.START}\nold\n{harness.END}\nafter\n")
