@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from math import inf
+from math import inf, nan
 from pathlib import Path
 
 import numpy as np
@@ -159,5 +159,20 @@ def test_bad_arguments_are_named() -> None:
         run_kernel(trace, policy="lru", capacity_blocks=5, match_unit_blocks=0)
     with pytest.raises(InputError, match="block size 0"):
         intern_requests([], 0)
-    with pytest.raises(ValueError, match="scan_limit 0"):  # the kernel would read beyond its window
-        run_kernel(trace, policy="computecache", capacity_blocks=5, scan_limit=0)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("protected_share", 1.01),
+        ("protected_share", nan),
+        ("stale_turnovers", -1.0),
+        ("stale_turnovers", nan),
+        ("least_stale_blocks", -1),
+        ("scan_limit", 0),  # the kernel would read beyond its window
+    ],
+)
+def test_a_kernel_refuses_the_parameters_that_the_class_refuses(parameter: str, value: float) -> None:
+    trace = intern_requests([request([1, 2, 3])], BLOCK_SIZE)
+    with pytest.raises(ValueError, match=f"{parameter} {value}: "):
+        run_kernel(trace, policy="computecache", capacity_blocks=5, **{parameter: value})

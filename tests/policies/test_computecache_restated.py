@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from math import inf
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -104,6 +106,7 @@ class _RestatedBoundary(_Restated):
         self.most_protected = protected_share * capacity_blocks
         self.turnover_blocks = stale_turnovers * capacity_blocks
         self.least_stale_blocks = least_stale_blocks
+        self.seen: list[tuple[list[BlockId], int]] = []
 
     def start(self) -> None:
         super().start()
@@ -128,18 +131,37 @@ class _RestatedBoundary(_Restated):
 
     def on_allocate(self, new_blocks: int, blank_blocks: int) -> None:
         self.allocated += new_blocks
-        while self.boundary < len(self.queue) and self.is_stale(self.queue[self.boundary]):
-            self.boundary += 1
-        while len(self.queue) - self.boundary > self.most_protected:
-            demoted = self.lowest(self.queue[self.boundary :][: self.scan_limit])
+        most = new_blocks + self.scan_limit
+        stale = list(takewhile(self.is_stale, self.queue[self.boundary :]))[:most]
+        self.boundary += len(stale)
+        for _ in range(most - len(stale)):
+            protected = self.queue[self.boundary :]
+            if len(protected) <= self.most_protected:
+                break
+            demoted = self.lowest(protected[: self.scan_limit])
             self.queue.remove(demoted)
             self.queue.insert(self.boundary, demoted)
             self.boundary += 1
+        self.seen.append((list(self), self.boundary))
 
     def is_stale(self, block: CachedBlock) -> bool:
         _, allocated_at_hit = self.hits[block.id][-1]
         since = self.allocated - allocated_at_hit
         return since >= self.turnover_blocks and since >= self.least_stale_blocks
+
+
+class _SeenBoundary(ComputeCache):
+    """Writes down, as ``_RestatedBoundary`` does, the order and the boundary before the victims are taken."""
+
+    def __init__(self, capacity_blocks: int, **parameters: Any) -> None:
+        super().__init__(capacity_blocks, **parameters)
+        self.seen: list[tuple[list[BlockId], int]] = []
+
+    def on_allocate(self, new_blocks: int, blank_blocks: int) -> None:
+        super().on_allocate(new_blocks, blank_blocks)
+        listed = list(self)
+        first = self.first_protected
+        self.seen.append((listed, len(listed) if first is None else listed.index(first.id)))
 
 
 @given(seed=seeds, capacity_blocks=capacities, scan_limit=scan_limits)
@@ -164,7 +186,7 @@ def test_the_boundary(
     stale_turnovers: float,
     least_stale_blocks: int,
 ) -> None:
-    policy = ComputeCache(
+    policy = _SeenBoundary(
         capacity_blocks,
         protected_share=protected_share,
         stale_turnovers=stale_turnovers,
@@ -175,6 +197,7 @@ def test_the_boundary(
         capacity_blocks, scan_limit, protected_share, stale_turnovers, least_stale_blocks
     )
     assert Server(policy).run(seed) == Server(restated).run(seed)
+    assert policy.seen == restated.seen
 
 
 @pytest.mark.parametrize("capacity_blocks", [2, 24])

@@ -6,7 +6,8 @@ Source: segmented LRU (Karedla, Love, Wherry, IEEE Computer 27(3), 1994), fitted
       victims are taken from this end                  ^ boundary
 
 A freed block that was never hit joins just before the boundary, one that was hit joins at the tail. Victims
-are taken from the head as ever, so choosing one costs nothing. Before an allocation blocks are demoted:
+are taken from the head as ever, so choosing one costs nothing. Before an allocation of n blocks at most
+n + ``scan_limit`` are demoted, stale ones first:
 
 - *stale*: the boundary moves past the first protected block while that was not hit during the last
   ``stale_turnovers`` × capacity allocated blocks, or ``least_stale_blocks`` if that is more, so that
@@ -14,13 +15,17 @@ are taken from the head as ever, so choosing one costs nothing. Before an alloca
 - *share*: while more than ``protected_share`` of the capacity is protected, the block of lowest keep value
   (``keep_value.py``) among the first ``scan_limit`` protected ones goes to just before the boundary.
 
+What is left waits for the next allocation, so more than the share may be protected for a while. An allocation
+takes n victims at most: none is protected while a block that is to be demoted waits.
+
 Beside vLLM's own free queue: behind its blank blocks that queue is the two parts here, one after the other. A
 freed block is appended if ``protects`` says so, else inserted before ``first_protected``; the only other move
 is ``demote``, of one protected block to just before the boundary, where the first one stands already. Without
 the boundary what remains is a valid stock list: that is the rollback.
 
-Cost: O(1) per block; for an allocation that finds too many protected, O(scan_limit) once and
-O(log scan_limit) per block demoted. A block is demoted at most once for each time it was freed.
+Cost: O(1) per block hit, freed or taken. An allocation of n blocks demotes n + scan_limit at most, at
+O(log scan_limit) each, and reads fewer than n + 2 scan_limit keep values, however many are held. A block is
+demoted at most once for each time it was freed.
 """
 
 from __future__ import annotations
@@ -40,9 +45,17 @@ LEAST_STALE_BLOCKS = 16_384
 SCAN_LIMIT = 4
 
 
-def check_scan_limit(scan_limit: int) -> None:
-    """Raises ``ValueError``: no block could be looked at."""
-    if scan_limit < 1:
+def check_parameters(
+    protected_share: float, stale_turnovers: float, least_stale_blocks: float, scan_limit: int
+) -> None:
+    """Raises ``ValueError`` for the first out of its range; NaN is in none."""
+    if not 0 <= protected_share <= 1:
+        raise ValueError(f"protected_share {protected_share!r}: protect from 0 to 1 of the capacity")
+    if not stale_turnovers >= 0:
+        raise ValueError(f"stale_turnovers {stale_turnovers!r}: count 0 capacities or more; inf is never")
+    if not least_stale_blocks >= 0:
+        raise ValueError(f"least_stale_blocks {least_stale_blocks!r}: count 0 blocks or more")
+    if not scan_limit >= 1:
         raise ValueError(f"scan_limit {scan_limit!r}: look at 1 block at least")
 
 
@@ -51,7 +64,7 @@ class ComputeCache(VictimOrder):
 
     ``protected_share`` is from 0 to 1; ``stale_turnovers`` counts capacities allocated, ``inf`` is never.
     With ``hits_decay`` hits count half after each capacity of hits elsewhere. The defaults are those of
-    docs/design/computecache.md. Raises ``ValueError`` for a ``scan_limit`` below 1.
+    docs/design/computecache.md. Raises ``ValueError`` for a parameter out of its range.
     """
 
     name = "computecache"
@@ -67,7 +80,7 @@ class ComputeCache(VictimOrder):
         hits_decay: bool = False,
     ) -> None:
         super().__init__(capacity_blocks)
-        check_scan_limit(scan_limit)
+        check_parameters(protected_share, stale_turnovers, least_stale_blocks, scan_limit)
         self._most_protected = int(protected_share * capacity_blocks)
         self._stale_blocks = max(stale_turnovers * capacity_blocks, least_stale_blocks)
         self._scan_limit = scan_limit
@@ -106,13 +119,15 @@ class ComputeCache(VictimOrder):
         self._allocated_at_hit[block.id] = self._allocated_blocks
 
     def on_allocate(self, new_blocks: int, blank_blocks: int) -> None:  # noqa: ARG002 - blank ones turn over too
-        """Move the boundary: first for stale blocks, then for the share."""
+        """Move the boundary: first for stale blocks, then for the share; bounded by the blocks asked for."""
         self._allocated_blocks += new_blocks
-        while (first := self.first_protected) is not None and self._is_stale(first):
+        left = new_blocks + self._scan_limit
+        while left and (first := self.first_protected) is not None and self._is_stale(first):
             self.demote(first)
-        excess = len(self._protected) - self._most_protected
-        if excess > 0:
-            self._demote_lowest(excess)
+            left -= 1
+        count = min(left, len(self._protected) - self._most_protected)
+        if count > 0:
+            self._demote_lowest(count)
 
     def pop_victim(self) -> CachedBlock:
         """Take the head: of probation, else of the protected part."""

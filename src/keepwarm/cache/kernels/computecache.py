@@ -37,7 +37,7 @@ from keepwarm.policies.computecache import (
     PROTECTED_SHARE,
     SCAN_LIMIT,
     STALE_TURNOVERS,
-    check_scan_limit,
+    check_parameters,
 )
 
 # Where the counters are.
@@ -70,7 +70,7 @@ def new_state(
     hits_decay: bool = False,
 ) -> BoundaryState:
     """Two empty lists. Raises ``ValueError`` as the class does."""
-    check_scan_limit(scan_limit)
+    check_parameters(protected_share, stale_turnovers, least_stale_blocks, scan_limit)
     slots = setup.slots
     return BoundaryState(
         new_links(slots, 2),
@@ -103,15 +103,17 @@ def on_hits(state: BoundaryState, pool: Pool, hits: int) -> None:
 
 
 def on_allocate(state: BoundaryState, pool: Pool, new_blocks: int, blank_blocks: int) -> None:  # noqa: ARG001
-    """Move the boundary: first for stale blocks, then for the share."""
+    """Move the boundary: first for stale blocks, then for the share; bounded by the blocks asked for."""
     stale_from = pool.counters[ALLOCATED] + new_blocks - state.stale_blocks
+    left = new_blocks + len(state.window.slots)
     first = state.links.after[state.protected]
-    while first != state.protected and state.allocated_at_hit[first] <= stale_from:
+    while left > 0 and first != state.protected and state.allocated_at_hit[first] <= stale_from:
         demote(state, first)
+        left -= 1
         first = state.links.after[state.protected]
-    excess = state.counters[PROTECTED] - state.most_protected
-    if excess > 0:
-        demote_lowest(state, excess)
+    count = min(left, state.counters[PROTECTED] - state.most_protected)
+    if count > 0:
+        demote_lowest(state, count)
 
 
 def demote(state: BoundaryState, slot: int) -> None:
