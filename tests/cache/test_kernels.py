@@ -64,6 +64,7 @@ PARAMETERS = {
         "stale_turnovers": st.sampled_from([0.5, 1.0, 3.0, inf]),
         "least_stale_blocks": st.sampled_from([0, 8, 40]),
         "scan_limit": st.integers(1, 8),
+        "extra_demotions": st.sampled_from([0, 1, 3, 64]),
         "hits_decay": st.booleans(),
     },
 }
@@ -170,6 +171,7 @@ def test_bad_arguments_are_named() -> None:
         ("stale_turnovers", nan),
         ("least_stale_blocks", -1),
         ("scan_limit", 0),  # the kernel would read beyond its window
+        ("extra_demotions", -1),
     ],
 )
 def test_a_kernel_refuses_the_parameters_that_the_class_refuses(parameter: str, value: float) -> None:

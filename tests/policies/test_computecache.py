@@ -284,8 +284,10 @@ class TestWorkPerAllocation:
     """What is to be demoted, however much it is, is demoted a few at a time."""
 
     @pytest.mark.parametrize("new_blocks", [1, 7, 300])
-    def test_no_more_stale_blocks_than_asked_for_and_the_limit(self, new_blocks: int) -> None:
-        policy = _Counted(5_000, protected_share=1.0, stale_turnovers=1.0, least_stale_blocks=0, scan_limit=3)
+    def test_no_more_stale_blocks_than_asked_for_and_the_extra(self, new_blocks: int) -> None:
+        policy = _Counted(
+            5_000, protected_share=1.0, stale_turnovers=1.0, least_stale_blocks=0, extra_demotions=3
+        )
         policy.on_free(cache(policy, range(1, 2_001), hits=1))
         assert policy.allocate(4_999) == 0
         for done in range(4):
@@ -294,7 +296,7 @@ class TestWorkPerAllocation:
 
     @pytest.mark.parametrize("new_blocks", [1, 7, 300])
     def test_no_more_for_the_share_either(self, new_blocks: int) -> None:
-        policy = _Counted(4_000, protected_share=0.25, stale_turnovers=inf, scan_limit=3)
+        policy = _Counted(4_000, protected_share=0.25, stale_turnovers=inf, extra_demotions=3)
         policy.on_free(cache(policy, range(1, 2_001), hits=1))
         at_once = new_blocks + 3
         full, rest = divmod(1_000, at_once)
@@ -302,7 +304,9 @@ class TestWorkPerAllocation:
         assert [policy.allocate(new_blocks) for _ in range(2)] == [rest, 0]
 
     def test_stale_blocks_and_the_share_have_one_limit(self) -> None:
-        policy = _Counted(20, protected_share=0.1, stale_turnovers=1.0, least_stale_blocks=0, scan_limit=2)
+        policy = _Counted(
+            20, protected_share=0.1, stale_turnovers=1.0, least_stale_blocks=0, extra_demotions=2
+        )
         policy.on_free(cache(policy, [1, 2], hits=9))
         policy.on_allocate(19, 19)
         policy.on_free(cache(policy, range(3, 11), hits=1))
@@ -311,7 +315,9 @@ class TestWorkPerAllocation:
         assert policy.allocate(1) == 3
 
     def test_keep_values_are_read_for_the_blocks_in_sight_only(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        policy = ComputeCache(4_000, protected_share=0.0, stale_turnovers=inf, scan_limit=5)
+        policy = ComputeCache(
+            4_000, protected_share=0.0, stale_turnovers=inf, scan_limit=5, extra_demotions=3
+        )
         policy.on_free(cache(policy, range(1, 2_001), hits=1))
         read: list[CachedBlock] = []
         keep_value = BlockUses.keep_value
@@ -319,10 +325,10 @@ class TestWorkPerAllocation:
             BlockUses, "keep_value", lambda uses, block: (read.append(block), keep_value(uses, block))[1]
         )
         policy.on_allocate(7, FULL)
-        assert read == [block(each) for each in range(1, 7 + 5 + 5)]
+        assert read == [block(each) for each in range(1, 7 + 3 + 5)]
 
     def test_what_waits_may_still_be_hit(self) -> None:
-        policy = ComputeCache(20, protected_share=0.0, stale_turnovers=inf, scan_limit=1)
+        policy = ComputeCache(20, protected_share=0.0, stale_turnovers=inf, extra_demotions=1)
         policy.on_free(cache(policy, [1, 2, 3], hits=1))
         policy.on_allocate(1, FULL)
         policy.on_hit(block(3), was_free=True)
@@ -332,7 +338,7 @@ class TestWorkPerAllocation:
 
     def test_blocks_that_take_no_victim_demote_as_well(self) -> None:
         """Else a pool that fills slowly would let all of it wait for the first victim."""
-        policy = ComputeCache(20, protected_share=0.0, stale_turnovers=inf, scan_limit=1)
+        policy = ComputeCache(20, protected_share=0.0, stale_turnovers=inf, extra_demotions=1)
         policy.on_free(cache(policy, [1, 2, 3], hits=1))
         policy.on_allocate(1, 1)
         assert parts(policy) == ([1, 2], [3])
@@ -341,16 +347,16 @@ class TestWorkPerAllocation:
         seed=st.integers(0, 2**32 - 1),
         protected_share=st.sampled_from([0.0, 0.2, 0.5]),
         stale_turnovers=st.sampled_from([0.5, 2.0, inf]),
-        scan_limit=st.integers(1, 4),
+        extra_demotions=st.integers(0, 4),
     )
     def test_no_victim_is_protected_while_one_to_be_demoted_waits(
-        self, seed: int, protected_share: float, stale_turnovers: float, scan_limit: int
+        self, seed: int, protected_share: float, stale_turnovers: float, extra_demotions: int
     ) -> None:
         class Watched(_Counted):
             def on_allocate(self, new_blocks: int, blank_blocks: int) -> None:
                 before = self.demoted
                 super().on_allocate(new_blocks, blank_blocks)
-                assert self.demoted - before <= new_blocks + scan_limit
+                assert self.demoted - before <= new_blocks + extra_demotions
                 _, protected = parts(self)
                 too_many = len(protected) > protected_share * self.capacity_blocks
                 self.waits = too_many or (bool(protected) and self._is_stale(block(protected[0])))
@@ -366,7 +372,7 @@ class TestWorkPerAllocation:
                 protected_share=protected_share,
                 stale_turnovers=stale_turnovers,
                 least_stale_blocks=0,
-                scan_limit=scan_limit,
+                extra_demotions=extra_demotions,
             )
         ).run(seed)
 
@@ -383,6 +389,7 @@ class TestWorkPerAllocation:
         ("least_stale_blocks", nan),
         ("scan_limit", 0),
         ("scan_limit", -1),
+        ("extra_demotions", -1),
     ],
 )
 def test_a_parameter_out_of_its_range_is_refused(parameter: str, value: float) -> None:

@@ -101,8 +101,10 @@ class _RestatedBoundary(_Restated):
         protected_share: float,
         stale_turnovers: float,
         least_stale_blocks: int,
+        extra_demotions: int,
     ) -> None:
         super().__init__(capacity_blocks, scan_limit)
+        self.extra_demotions = extra_demotions
         self.most_protected = protected_share * capacity_blocks
         self.turnover_blocks = stale_turnovers * capacity_blocks
         self.least_stale_blocks = least_stale_blocks
@@ -131,7 +133,7 @@ class _RestatedBoundary(_Restated):
 
     def on_allocate(self, new_blocks: int, blank_blocks: int) -> None:
         self.allocated += new_blocks
-        most = new_blocks + self.scan_limit
+        most = new_blocks + self.extra_demotions
         stale = list(takewhile(self.is_stale, self.queue[self.boundary :]))[:most]
         self.boundary += len(stale)
         for _ in range(most - len(stale)):
@@ -177,6 +179,7 @@ def test_the_window(seed: int, capacity_blocks: int, scan_limit: int) -> None:
     protected_share=st.sampled_from([0.0, 0.25, 0.5, 1.0]),
     stale_turnovers=st.sampled_from([0.5, 1.0, 3.0, inf]),
     least_stale_blocks=st.sampled_from([0, 8, 40]),
+    extra_demotions=st.sampled_from([0, 1, 3, 64]),
 )
 def test_the_boundary(
     seed: int,
@@ -185,6 +188,7 @@ def test_the_boundary(
     protected_share: float,
     stale_turnovers: float,
     least_stale_blocks: int,
+    extra_demotions: int,
 ) -> None:
     policy = _SeenBoundary(
         capacity_blocks,
@@ -192,9 +196,10 @@ def test_the_boundary(
         stale_turnovers=stale_turnovers,
         least_stale_blocks=least_stale_blocks,
         scan_limit=scan_limit,
+        extra_demotions=extra_demotions,
     )
     restated = _RestatedBoundary(
-        capacity_blocks, scan_limit, protected_share, stale_turnovers, least_stale_blocks
+        capacity_blocks, scan_limit, protected_share, stale_turnovers, least_stale_blocks, extra_demotions
     )
     assert Server(policy).run(seed) == Server(restated).run(seed)
     assert policy.seen == restated.seen

@@ -7,7 +7,7 @@ Source: segmented LRU (Karedla, Love, Wherry, IEEE Computer 27(3), 1994), fitted
 
 A freed block that was never hit joins just before the boundary, one that was hit joins at the tail. Victims
 are taken from the head as ever, so choosing one costs nothing. Before an allocation of n blocks at most
-n + ``scan_limit`` are demoted, stale ones first:
+n + ``extra_demotions`` are demoted, stale ones first:
 
 - *stale*: the boundary moves past the first protected block while that was not hit during the last
   ``stale_turnovers`` × capacity allocated blocks, or ``least_stale_blocks`` if that is more, so that
@@ -23,8 +23,8 @@ freed block is appended if ``protects`` says so, else inserted before ``first_pr
 is ``demote``, of one protected block to just before the boundary, where the first one stands already. Without
 the boundary what remains is a valid stock list: that is the rollback.
 
-Cost: O(1) per block hit, freed or taken. An allocation of n blocks demotes n + scan_limit at most, at
-O(log scan_limit) each, and reads fewer than n + 2 scan_limit keep values, however many are held. A block is
+Cost: O(1) per block hit, freed or taken. An allocation of n blocks demotes n + extra_demotions at most, at
+O(log scan_limit) each, and reads scan_limit keep values more, however many blocks are held. A block is
 demoted at most once for each time it was freed.
 """
 
@@ -43,10 +43,15 @@ PROTECTED_SHARE = 0.4
 STALE_TURNOVERS = 16.0
 LEAST_STALE_BLOCKS = 16_384
 SCAN_LIMIT = 4
+EXTRA_DEMOTIONS = 64
 
 
 def check_parameters(
-    protected_share: float, stale_turnovers: float, least_stale_blocks: float, scan_limit: int
+    protected_share: float,
+    stale_turnovers: float,
+    least_stale_blocks: float,
+    scan_limit: int,
+    extra_demotions: int,
 ) -> None:
     """Raises ``ValueError`` for the first out of its range; NaN is in none."""
     if not 0 <= protected_share <= 1:
@@ -57,6 +62,8 @@ def check_parameters(
         raise ValueError(f"least_stale_blocks {least_stale_blocks!r}: count 0 blocks or more")
     if not scan_limit >= 1:
         raise ValueError(f"scan_limit {scan_limit!r}: look at 1 block at least")
+    if not extra_demotions >= 0:
+        raise ValueError(f"extra_demotions {extra_demotions!r}: demote 0 or more beside what is asked for")
 
 
 class ComputeCache(VictimOrder):
@@ -77,13 +84,15 @@ class ComputeCache(VictimOrder):
         stale_turnovers: float = STALE_TURNOVERS,
         least_stale_blocks: int = LEAST_STALE_BLOCKS,
         scan_limit: int = SCAN_LIMIT,
+        extra_demotions: int = EXTRA_DEMOTIONS,
         hits_decay: bool = False,
     ) -> None:
         super().__init__(capacity_blocks)
-        check_parameters(protected_share, stale_turnovers, least_stale_blocks, scan_limit)
+        check_parameters(protected_share, stale_turnovers, least_stale_blocks, scan_limit, extra_demotions)
         self._most_protected = int(protected_share * capacity_blocks)
         self._stale_blocks = max(stale_turnovers * capacity_blocks, least_stale_blocks)
         self._scan_limit = scan_limit
+        self._extra_demotions = extra_demotions
         self._uses = BlockUses(half_life_ticks=capacity_blocks if hits_decay else None)
         self._allocated_blocks = 0
         self._allocated_at_hit: dict[BlockId, int] = {}
@@ -121,7 +130,7 @@ class ComputeCache(VictimOrder):
     def on_allocate(self, new_blocks: int, blank_blocks: int) -> None:  # noqa: ARG002 - blank ones turn over too
         """Move the boundary: first for stale blocks, then for the share; bounded by the blocks asked for."""
         self._allocated_blocks += new_blocks
-        left = new_blocks + self._scan_limit
+        left = new_blocks + self._extra_demotions
         while left and (first := self.first_protected) is not None and self._is_stale(first):
             self.demote(first)
             left -= 1

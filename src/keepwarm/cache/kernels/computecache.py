@@ -33,6 +33,7 @@ from keepwarm.cache.kernels.ranking import (
     note_hits,
 )
 from keepwarm.policies.computecache import (
+    EXTRA_DEMOTIONS,
     LEAST_STALE_BLOCKS,
     PROTECTED_SHARE,
     SCAN_LIMIT,
@@ -53,6 +54,7 @@ class BoundaryState(NamedTuple):
     protected: int
     most_protected: int
     stale_blocks: float
+    extra_demotions: int
     uses: Uses
     window: Window
     is_protected: npt.NDArray[np.bool_]
@@ -67,10 +69,11 @@ def new_state(
     stale_turnovers: float = STALE_TURNOVERS,
     least_stale_blocks: int = LEAST_STALE_BLOCKS,
     scan_limit: int = SCAN_LIMIT,
+    extra_demotions: int = EXTRA_DEMOTIONS,
     hits_decay: bool = False,
 ) -> BoundaryState:
     """Two empty lists. Raises ``ValueError`` as the class does."""
-    check_parameters(protected_share, stale_turnovers, least_stale_blocks, scan_limit)
+    check_parameters(protected_share, stale_turnovers, least_stale_blocks, scan_limit, extra_demotions)
     slots = setup.slots
     return BoundaryState(
         new_links(slots, 2),
@@ -78,6 +81,7 @@ def new_state(
         slots + 1,
         int(protected_share * slots),
         float(max(stale_turnovers * slots, least_stale_blocks)),
+        extra_demotions,
         new_uses(slots, slots if hits_decay else 0),
         new_window(scan_limit),
         np.zeros(slots, dtype=np.bool_),
@@ -105,7 +109,7 @@ def on_hits(state: BoundaryState, pool: Pool, hits: int) -> None:
 def on_allocate(state: BoundaryState, pool: Pool, new_blocks: int, blank_blocks: int) -> None:  # noqa: ARG001
     """Move the boundary: first for stale blocks, then for the share; bounded by the blocks asked for."""
     stale_from = pool.counters[ALLOCATED] + new_blocks - state.stale_blocks
-    left = new_blocks + len(state.window.slots)
+    left = new_blocks + state.extra_demotions
     first = state.links.after[state.protected]
     while left > 0 and first != state.protected and state.allocated_at_hit[first] <= stale_from:
         demote(state, first)
