@@ -125,3 +125,18 @@ def test_a_session_that_began_on_the_spare_model_is_held_to_the_usual_one(tmp_pa
     assert [finding.cause for finding in found.findings] == ["model-switch"]
     head_tokens = measure(traffic_of(items)).hit[5]
     assert found.findings[0].recoverable_tokens > head_tokens > 0
+
+
+def test_echo_skips_reads_as_well(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    messages = [chat(f"question {n}", system=HEAD) for n in range(6)]
+    path.write_bytes(
+        b"\n".join(
+            msgspec.json.encode({"body": {"model": "m", "messages": each, "echo": True}}) for each in messages
+        )
+    )
+    diagnosis = diagnose(str(path), Options())
+    (finding,) = diagnosis.findings
+    assert (finding.cause, finding.path, finding.requests) == ("skip-reads", "echo", 6)
+    assert diagnosis.hit_rate == 0
+    assert finding.recoverable_tokens > 0

@@ -21,7 +21,13 @@ from keepwarm.cache.intern import intern_requests
 from keepwarm.cache.options import TraceOptions
 from keepwarm.cache.replay import CacheRequest
 from keepwarm.cache.store import StoredTrace, TraceStore, trace_key
-from keepwarm.trace.blocks import block_size_of, encoded_hashes, encoded_ids, output_tokens, skips_reads
+from keepwarm.trace.blocks import (
+    block_size_of,
+    encoded_hashes,
+    encoded_ids,
+    output_tokens,
+    read_skipping_param,
+)
 from keepwarm.trace.encode import (
     PromptEncoder,
     choose_encoder,
@@ -169,7 +175,7 @@ class _Kept:
             self._note(request, self._encoder)
         self.models.add(request.model)
         blocks = self._slabs.keep(encoded.blocks)
-        skips = skips_reads(request.params)
+        skips = read_skipping_param(request.params, is_chat=request.prompt_text is None) is not None
         self._requests.append(CacheRequest(blocks, encoded.prompt_tokens, output_tokens(request), skips))
         self._lines.append(request.line)
         self._times_s.append(np.nan if request.time_s is None else request.time_s)

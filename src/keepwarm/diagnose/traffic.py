@@ -10,7 +10,7 @@ import numpy as np
 
 from keepwarm.cache.holders import SharedPrefix, longest_shared_prefix
 from keepwarm.cache.replay import CacheRequest, ReplayRow, replay
-from keepwarm.trace.blocks import Encoded, encoded_ids, encoded_request, skips_reads
+from keepwarm.trace.blocks import Encoded, encoded_ids, encoded_request, read_skipping_param
 from keepwarm.trace.catalog import Catalog, Row
 from keepwarm.trace.encode import PromptEncoder
 from keepwarm.trace.hashes import BlockHashes
@@ -95,7 +95,8 @@ class Traffic:
         return longest_shared_prefix([encoded.blocks for encoded in self.encoded])
 
     def _cache_request(self, row: Row, encoded: Encoded, reading: bool) -> CacheRequest:
-        skips = not reading and skips_reads(self.catalog.params(row))
+        param = read_skipping_param(self.catalog.params(row), is_chat=row.prompt_text is None)
+        skips = param is not None and not reading
         return CacheRequest(encoded.blocks, encoded.prompt_tokens, row.output_tokens, skips)
 
     def _ids(self, index: int) -> TokenIds:

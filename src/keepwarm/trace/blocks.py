@@ -62,10 +62,18 @@ def output_tokens(request: Request) -> int:
     return request.usage.output_tokens or 0
 
 
-def skips_reads(params: Mapping[str, object]) -> bool:
-    """Whether the engine recomputes the whole prompt: vLLM does so to return prompt log-probabilities."""
-    value = params.get("prompt_logprobs")
-    return value is not None and value is not False
+def read_skipping_param(params: Mapping[str, object], *, is_chat: bool) -> str | None:
+    """The parameter that makes the engine compute the whole prompt, if there is one.
+
+    vLLM does so to return log-probabilities of the prompt: where they are asked for, be it 0 of them or
+    ``false``, which it reads as 0, or where ``echo`` gives the prompt back with those of the answer, which
+    a chat always has and a completion has if ``logprobs`` is set (``vllm/entrypoints/openai/*/protocol.py``).
+    """
+    if params.get("prompt_logprobs") is not None:
+        return "prompt_logprobs"
+    if params.get("echo") is True and (is_chat or params.get("logprobs") is not None):
+        return "echo"
+    return None
 
 
 def adapter(params: Mapping[str, object]) -> str | None:

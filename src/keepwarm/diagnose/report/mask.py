@@ -28,7 +28,7 @@ _MASK = re.compile(r"‹[a-z\-]{1,32}: \d+ chars?›")
 # Shorter values ("3", "no") occur in any text; they are covered where they stand as a value only.
 _SHORTEST_REPEAT = 3
 # Settings, not text: their values are shown with every request anyway.
-_OPEN_PATHS = frozenset({"model", "prompt_logprobs"})
+_OPEN_PATHS = frozenset({"echo", "model", "prompt_logprobs"})
 _CONVERSATION = re.compile(r"messages\[[1-9]")
 _SHORTEST_STABLE = 8  # characters shared with known stable text that are no coincidence
 _REMEMBERED = 65536  # requests of one call site break at the same few places
