@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
 from keepwarm._errors import InputError
+from keepwarm._files import write_whole
 from keepwarm._json import to_json
 from keepwarm.diagnose.findings import Diagnosis
 from keepwarm.diagnose.report.as_json import diagnosis_document
@@ -47,37 +46,10 @@ def write_report(diagnosis: Diagnosis, directory: Path, *, revealed: bool) -> Wr
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise _cannot(directory, error) from error
+        reason = error.strerror or error
+        raise InputError(f"--out: cannot make {str(directory)!r}: {reason}; name another folder") from error
     written = Written(directory / "report.html", directory / "diagnosis.json", directory / "requests.parquet")
-    _write(written.html, to_html(diagnosis, revealed=revealed))
-    _write(written.json, to_json(diagnosis_document(diagnosis, revealed=revealed)))
-    _write(written.parquet, to_parquet(diagnosis.rows))
+    write_whole(written.html, to_html(diagnosis, revealed=revealed))
+    write_whole(written.json, to_json(diagnosis_document(diagnosis, revealed=revealed)))
+    write_whole(written.parquet, to_parquet(diagnosis.rows))
     return written
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Beside the target first, then renamed over it, so that no reader sees half a file."""
-    temporary: str | None = None
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            os.fchmod(file.fileno(), 0o666 & ~_umask())
-        Path(temporary).replace(path)
-    except OSError as error:
-        raise _cannot(path, error) from error
-    finally:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                Path(temporary).unlink()
-
-
-def _umask() -> int:
-    """The process's umask, which can only be read by setting it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
-
-
-def _cannot(path: Path, error: OSError) -> InputError:
-    return InputError(f"--out: cannot write {str(path)!r}: {error.strerror or error}; name another folder")
