@@ -114,7 +114,7 @@ def on_hits(state: BeladyState, pool: Pool, hits: int) -> None:
     unlink_table(state.links, pool.table, hits)
 
 
-def pop_victim(state: BeladyState, pool: Pool) -> int:  # noqa: ARG001 - the same for all policies
+def pop_victim(state: BeladyState, pool: Pool) -> int:
     """Take the head of the highest queue."""
     counters, after = state.counters, state.links.after
     while True:
@@ -125,7 +125,7 @@ def pop_victim(state: BeladyState, pool: Pool) -> int:  # noqa: ARG001 - the sam
         counters[TOP] = largest_member(state.used_queues, counters[TOP])
 
 
-def on_evict(state: BeladyState, pool: Pool, slot: int, content: int) -> None:  # noqa: ARG001
+def on_evict(state: BeladyState, pool: Pool, slot: int, content: int) -> None:
     """A last copy, if it is free, is a duplicate no more."""
     if content < 0:
         return

@@ -106,7 +106,7 @@ def on_hits(state: BoundaryState, pool: Pool, hits: int) -> None:
     unlink_table(state.links, table, hits)
 
 
-def on_allocate(state: BoundaryState, pool: Pool, new_blocks: int, blank_blocks: int) -> None:  # noqa: ARG001
+def on_allocate(state: BoundaryState, pool: Pool, new_blocks: int, blank_blocks: int) -> None:
     """Move the boundary: first for stale blocks, then for the share; bounded by the blocks asked for."""
     stale_from = pool.counters[ALLOCATED] + new_blocks - state.stale_blocks
     left = new_blocks + state.extra_demotions
@@ -142,7 +142,7 @@ def demote_lowest(state: BoundaryState, count: int) -> None:
         demote(state, window.slots[ranked])
 
 
-def pop_victim(state: BoundaryState, pool: Pool) -> int:  # noqa: ARG001 - the same for all policies
+def pop_victim(state: BoundaryState, pool: Pool) -> int:
     """Take the head: of probation, else of the protected part."""
     if state.links.after[state.probation] != state.probation:
         return pop_first(state.links, state.probation)
@@ -165,7 +165,7 @@ def on_free(state: BoundaryState, pool: Pool, blocks: int) -> None:
     state.counters[PROTECTED] += hits
 
 
-def check(state: BoundaryState, pool: Pool, held: npt.NDArray[np.int64]) -> int:  # noqa: ARG001
+def check(state: BoundaryState, pool: Pool, held: npt.NDArray[np.int64]) -> int:
     """1, 2: links of probation, of the protected part are broken; 3: a slot is in the wrong one."""
     if not count_nodes(state.links, state.probation, held):
         return 1

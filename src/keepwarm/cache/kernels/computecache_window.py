@@ -56,7 +56,7 @@ def on_hits(state: WindowState, pool: Pool, hits: int) -> None:
     unlink_table(state.links, pool.table, hits)
 
 
-def on_allocate(state: WindowState, pool: Pool, new_blocks: int, blank_blocks: int) -> None:  # noqa: ARG001
+def on_allocate(state: WindowState, pool: Pool, new_blocks: int, blank_blocks: int) -> None:
     """Bring the victims-to-be to the front, lowest keep value first."""
     victims = new_blocks - blank_blocks
     if victims <= 0:
@@ -73,7 +73,7 @@ def on_allocate(state: WindowState, pool: Pool, new_blocks: int, blank_blocks: i
         insert_before(links, links.after[state.queue], window.slots[index])
 
 
-def pop_victim(state: WindowState, pool: Pool) -> int:  # noqa: ARG001 - the same for all policies
+def pop_victim(state: WindowState, pool: Pool) -> int:
     """Take the head."""
     return pop_first(state.links, state.queue)
 
@@ -88,7 +88,7 @@ def on_free(state: WindowState, pool: Pool, blocks: int) -> None:
     append_table(state.links, state.queue, pool.table, 0, blocks)
 
 
-def check(state: WindowState, pool: Pool, held: npt.NDArray[np.int64]) -> int:  # noqa: ARG001
+def check(state: WindowState, pool: Pool, held: npt.NDArray[np.int64]) -> int:
     """1: the queue's links are broken."""
     return 0 if count_nodes(state.links, state.queue, held) else 1
 

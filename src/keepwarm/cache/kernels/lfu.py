@@ -48,7 +48,7 @@ def on_hits(state: LfuState, pool: Pool, hits: int) -> None:
         counts[slot] += counts[slot] < MOST_HITS
 
 
-def pop_victim(state: LfuState, pool: Pool) -> int:  # noqa: ARG001 - the same for all policies
+def pop_victim(state: LfuState, pool: Pool) -> int:
     """Take the head of the lowest list that is not empty; the search goes on from where it ended."""
     after, lowest = state.links.after, state.lowest
     sentinel = state.queues + lowest[0]
@@ -74,7 +74,7 @@ def on_free(state: LfuState, pool: Pool, blocks: int) -> None:
         stop = start
 
 
-def check(state: LfuState, pool: Pool, held: npt.NDArray[np.int64]) -> int:  # noqa: ARG001
+def check(state: LfuState, pool: Pool, held: npt.NDArray[np.int64]) -> int:
     """1: a list's links are broken. 2: a slot is in another count's list. 3: a list below has slots."""
     for hits in range(MOST_HITS + 1):
         sentinel = state.queues + hits

@@ -36,7 +36,7 @@ def on_hits(state: LruState, pool: Pool, hits: int) -> None:
     unlink_table(state.links, pool.table, hits)
 
 
-def pop_victim(state: LruState, pool: Pool) -> int:  # noqa: ARG001 - the same for all policies
+def pop_victim(state: LruState, pool: Pool) -> int:
     """Take the head."""
     return pop_first(state.links, state.queue)
 
@@ -46,7 +46,7 @@ def on_free(state: LruState, pool: Pool, blocks: int) -> None:
     append_table(state.links, state.queue, pool.table, 0, blocks)
 
 
-def check(state: LruState, pool: Pool, held: npt.NDArray[np.int64]) -> int:  # noqa: ARG001
+def check(state: LruState, pool: Pool, held: npt.NDArray[np.int64]) -> int:
     """1: the queue's links are broken."""
     return 0 if count_nodes(state.links, state.queue, held) else 1
 

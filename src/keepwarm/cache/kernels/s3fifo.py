@@ -129,7 +129,7 @@ def on_free(state: S3FifoState, pool: Pool, blocks: int) -> None:
         standing[slot] |= PLACED | FREE
 
 
-def check(state: S3FifoState, pool: Pool, held: npt.NDArray[np.int64]) -> int:  # noqa: ARG001
+def check(state: S3FifoState, pool: Pool, held: npt.NDArray[np.int64]) -> int:
     """1: a slot in a ring is not marked so, or is in the other's. 2: one is not in a ring. 3: miscounted."""
     for queue in range(2):
         for index in range(state.rings.lengths[queue]):

@@ -39,7 +39,7 @@ def on_hits(state: SieveState, pool: Pool, hits: int) -> None:
         standing[table[index]] = PLACED | VISITED
 
 
-def pop_victim(state: SieveState, pool: Pool) -> int:  # noqa: ARG001 - the same for all policies
+def pop_victim(state: SieveState, pool: Pool) -> int:
     """Move the hand to the first free slot that is not visited, and take it."""
     rings, standing = state.rings, state.standing
     while True:
@@ -67,7 +67,7 @@ def on_free(state: SieveState, pool: Pool, blocks: int) -> None:
         standing[slot] |= PLACED | FREE
 
 
-def check(state: SieveState, pool: Pool, held: npt.NDArray[np.int64]) -> int:  # noqa: ARG001
+def check(state: SieveState, pool: Pool, held: npt.NDArray[np.int64]) -> int:
     """1: a slot in a ring is not marked so. 2: the hand is not where it belongs. 3: one is not in a ring."""
     for queue in range(2):
         for index in range(state.rings.lengths[queue]):

@@ -63,7 +63,7 @@ def on_hits(state: SlruState, pool: Pool, hits: int) -> None:
     state.counters[HITS] = hits
 
 
-def pop_victim(state: SlruState, pool: Pool) -> int:  # noqa: ARG001 - the same for all policies
+def pop_victim(state: SlruState, pool: Pool) -> int:
     """Take the head of probation, of the protected only if there is none."""
     if state.links.after[state.probation] != state.probation:
         return pop_first(state.links, state.probation)
@@ -107,7 +107,7 @@ def move_firsts(state: SlruState, demoted: int) -> None:
     before[state.probation] = last
 
 
-def check(state: SlruState, pool: Pool, held: npt.NDArray[np.int64]) -> int:  # noqa: ARG001
+def check(state: SlruState, pool: Pool, held: npt.NDArray[np.int64]) -> int:
     """1: a list's links are broken. 2: a slot is in the other list. 3: the protected are miscounted."""
     if not count_nodes(state.links, state.probation, held):
         return 1
