@@ -2,6 +2,7 @@
 
 KeepwarmError
 ├── InputError            the input or the call is wrong: one line, exit 2
+│   ├── ServerError       a server cannot be reached or started, or answers what it must not
 │   ├── TraceError        a trace cannot be opened, or has nothing usable
 │   ├── TemplateError     a chat template cannot be read or rendered
 │   └── TokenizerError    a tokenizer cannot be loaded or reached
@@ -20,6 +21,10 @@ class KeepwarmError(Exception):
 
 class InputError(KeepwarmError):
     """The input or the call is wrong; the message says what, where and what to do next."""
+
+
+class ServerError(InputError):
+    """A server cannot be reached or started, or answers what it must not."""
 
 
 class TraceError(InputError):

@@ -1,0 +1,1 @@
+"""Whether a candidate setting of a server may stay: pressure, acceptance, rollback, tuning."""

@@ -1,0 +1,1 @@
+"""How the canary starts a server and starts it again: a local process, docker compose, or a command."""
