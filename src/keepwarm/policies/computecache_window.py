@@ -22,7 +22,7 @@ from keepwarm.policies.base import BlockId, CachedBlock
 from keepwarm.policies.keep_value import BlockUses
 from keepwarm.policies.lru import Lru
 
-SCAN_LIMIT = 64
+WINDOW_SCAN_LIMIT = 64
 
 
 class ComputeCacheWindow(Lru):
@@ -39,7 +39,7 @@ class ComputeCacheWindow(Lru):
         capacity_blocks: int,
         *,
         mode: Literal["active", "lru"] = "active",
-        scan_limit: int = SCAN_LIMIT,
+        scan_limit: int = WINDOW_SCAN_LIMIT,
         watched: Container[BlockId] = (),
     ) -> None:
         super().__init__(capacity_blocks)

@@ -29,7 +29,7 @@ from keepwarm.cache.kernels.ranking import (
     note_cached,
     note_hits,
 )
-from keepwarm.policies.computecache_window import SCAN_LIMIT
+from keepwarm.policies.computecache_window import WINDOW_SCAN_LIMIT
 
 
 class WindowState(NamedTuple):
@@ -42,7 +42,7 @@ class WindowState(NamedTuple):
     window: Window
 
 
-def new_state(setup: Setup, *, mode: str = "active", scan_limit: int = SCAN_LIMIT) -> WindowState:
+def new_state(setup: Setup, *, mode: str = "active", scan_limit: int = WINDOW_SCAN_LIMIT) -> WindowState:
     """An empty queue. A replay has no watched blocks."""
     seen = scan_limit if mode == "active" else 0
     return WindowState(
