@@ -37,7 +37,7 @@ from itertools import chain, islice
 
 from keepwarm.policies._held import check_not_held
 from keepwarm.policies.base import BlockId, CachedBlock, VictimOrder
-from keepwarm.policies.keep_value import BlockUses
+from keepwarm.policies.keep_value import KEEP_WEIGHTS, BlockUses, KeepWeights
 
 PROTECTED_SHARE = 0.4
 STALE_TURNOVERS = 16.0
@@ -86,6 +86,7 @@ class ComputeCache(VictimOrder):
         scan_limit: int = SCAN_LIMIT,
         extra_demotions: int = EXTRA_DEMOTIONS,
         hits_decay: bool = False,
+        weights: KeepWeights = KEEP_WEIGHTS,
     ) -> None:
         super().__init__(capacity_blocks)
         check_parameters(protected_share, stale_turnovers, least_stale_blocks, scan_limit, extra_demotions)
@@ -93,16 +94,31 @@ class ComputeCache(VictimOrder):
         self._stale_blocks = max(stale_turnovers * capacity_blocks, least_stale_blocks)
         self._scan_limit = scan_limit
         self._extra_demotions = extra_demotions
-        self._uses = BlockUses(half_life_ticks=capacity_blocks if hits_decay else None)
+        self._uses = BlockUses(half_life_ticks=capacity_blocks if hits_decay else None, weights=weights)
+        self.scanned_blocks = 0  # keep values read so far
         self._allocated_blocks = 0
         self._allocated_at_hit: dict[BlockId, int] = {}
         self._probation: OrderedDict[BlockId, CachedBlock] = OrderedDict()
         self._protected: OrderedDict[BlockId, CachedBlock] = OrderedDict()
 
     @property
+    def protected_blocks(self) -> int:
+        """How many blocks are protected now. O(1)."""
+        return len(self._protected)
+
+    @property
+    def first(self) -> CachedBlock | None:
+        """The next victim if nothing is demoted before. O(1)."""
+        return next(iter((self._probation or self._protected).values()), None)
+
+    @property
     def first_protected(self) -> CachedBlock | None:
         """The block behind the boundary. O(1)."""
         return next(iter(self._protected.values()), None)
+
+    def take(self, block: BlockId) -> bool:
+        """Let go of a block wherever it stands; False if it is not held. Mutates; O(1)."""
+        return self._probation.pop(block, None) is not None or self._protected.pop(block, None) is not None
 
     def protects(self, block: CachedBlock) -> bool:
         """Whether a block joins the protected part when it is freed: it was hit since it was cached. O(1)."""
@@ -164,6 +180,7 @@ class ComputeCache(VictimOrder):
     def _demote_lowest(self, count: int) -> None:
         """Demote the lowest of the first ``scan_limit``, ``count`` times over; a heap holds that window."""
         blocks = list(islice(self._protected.values(), self._scan_limit + count - 1))
+        self.scanned_blocks += len(blocks)
         ranked = [(self._uses.keep_value(block), at) for at, block in enumerate(blocks)]
         window = ranked[: self._scan_limit]
         behind_window = iter(ranked[self._scan_limit :])

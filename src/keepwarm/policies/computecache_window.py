@@ -19,7 +19,7 @@ from itertools import islice
 from typing import Literal
 
 from keepwarm.policies.base import BlockId, CachedBlock
-from keepwarm.policies.keep_value import BlockUses
+from keepwarm.policies.keep_value import KEEP_WEIGHTS, BlockUses, KeepWeights
 from keepwarm.policies.lru import Lru
 
 WINDOW_SCAN_LIMIT = 64
@@ -41,12 +41,27 @@ class ComputeCacheWindow(Lru):
         mode: Literal["active", "lru"] = "active",
         scan_limit: int = WINDOW_SCAN_LIMIT,
         watched: Container[BlockId] = (),
+        weights: KeepWeights = KEEP_WEIGHTS,
     ) -> None:
         super().__init__(capacity_blocks)
         self._active = mode == "active"
         self._scan_limit = scan_limit
         self._watched = watched
-        self._uses = BlockUses()
+        self._uses = BlockUses(weights=weights)
+        self.scanned_blocks = 0  # keep values read so far
+
+    @property
+    def first(self) -> CachedBlock | None:
+        """The head of the queue. O(1)."""
+        return next(iter(self._queue.values()), None)
+
+    def take(self, block: BlockId) -> bool:
+        """Let go of a block wherever it stands; False if it is not held. Mutates; O(1)."""
+        return self._queue.pop(block, None) is not None
+
+    def bring_forward(self, block: CachedBlock) -> None:
+        """Place a held block at the head. Mutates; O(1)."""
+        self._queue.move_to_end(block.id, last=False)
 
     def on_cache(self, block: CachedBlock) -> None:
         """Its age counts from here."""
@@ -65,8 +80,9 @@ class ComputeCacheWindow(Lru):
         window = islice(self._queue.values(), max(0, self._scan_limit - blank_blocks))
         # The sort is stable: ties stay in queue order, in which no two blocks share a place.
         ranked = sorted((b for b in window if b.id not in self._watched), key=self._uses.keep_value)
+        self.scanned_blocks += len(ranked)
         for block in reversed(ranked[:victims]):
-            self._queue.move_to_end(block.id, last=False)
+            self.bring_forward(block)
 
     def on_evict(self, block: CachedBlock) -> None:
         """Forget its hits."""

@@ -1,16 +1,27 @@
 """How much a cached block is worth keeping: its hits, its depth and how long ago it was last hit.
 
-keep value = hits · 64 + min(depth, 4096) − min(age, 4096), less 4096 for a block that was never hit. Depth is
-in blocks. Age is counted on a clock that ticks once per hit of any block, since the block's own last hit
-or, before its first, since it was cached. Hits saturate at 255.
+keep value = hits · 64 + min(depth, 4096) − min(age, 4096), less 4096 for a block that was never hit; the
+weights are those of ``KeepWeights``. Depth is in blocks. Age is counted on a clock that ticks once per hit of
+any block, since the block's own last hit or, before its first, since it was cached. Hits saturate at 255.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from keepwarm.policies.base import BlockId, CachedBlock
 
-REUSE_WEIGHT = 64
-QUICK_DEMOTE_PENALTY = 4096  # for blocks that were never hit
+
+class KeepWeights(NamedTuple):
+    """What hits, depth and age count for, and what a block that was never hit loses; each 0 or more."""
+
+    reuse: int = 64
+    depth: int = 1
+    age: int = 1
+    quick_demote_penalty: int = 4096
+
+
+KEEP_WEIGHTS = KeepWeights()
 MOST_DEPTH_BLOCKS = 4096
 MOST_AGE_TICKS = 4096
 MOST_HITS = 255
@@ -22,7 +33,8 @@ class BlockUses:
     With ``half_life_ticks`` the hits of a block halve each time that many ticks pass without one.
     """
 
-    def __init__(self, half_life_ticks: int | None = None) -> None:
+    def __init__(self, half_life_ticks: int | None = None, *, weights: KeepWeights = KEEP_WEIGHTS) -> None:
+        self._weights = weights
         self._half_life_ticks = half_life_ticks
         self._clock = 0
         self._hits: dict[BlockId, int] = {}  # blocks hit at least once
@@ -46,9 +58,10 @@ class BlockUses:
     def keep_value(self, block: CachedBlock) -> int:
         """Higher is better kept. Does not mutate."""
         hits = self._hits_left(block.id)
-        value = hits * REUSE_WEIGHT + min(block.depth_blocks, MOST_DEPTH_BLOCKS)
-        value -= min(self._age(block.id), MOST_AGE_TICKS)
-        return value if hits else value - QUICK_DEMOTE_PENALTY
+        weights = self._weights
+        value = hits * weights.reuse + min(block.depth_blocks, MOST_DEPTH_BLOCKS) * weights.depth
+        value -= min(self._age(block.id), MOST_AGE_TICKS) * weights.age
+        return value if hits else value - weights.quick_demote_penalty
 
     def forget(self, block: BlockId) -> None:
         """The content of the block is lost."""

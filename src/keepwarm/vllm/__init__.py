@@ -1,1 +1,1 @@
-"""keepwarm inside vLLM. Standard library and ``keepwarm.policies`` only: it runs in other people's servers."""
+"""keepwarm inside vLLM. Standard library and ``keepwarm.policies`` only: it runs in others' servers."""

@@ -7,13 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from keepwarm.policies.keep_value import (
-    MOST_AGE_TICKS,
-    MOST_DEPTH_BLOCKS,
-    MOST_HITS,
-    QUICK_DEMOTE_PENALTY,
-    REUSE_WEIGHT,
-)
+from keepwarm.policies.keep_value import KEEP_WEIGHTS, MOST_AGE_TICKS, MOST_DEPTH_BLOCKS, MOST_HITS
+
+_REUSE, _DEPTH, _AGE, _QUICK_DEMOTE_PENALTY = KEEP_WEIGHTS  # globals are constants to the compiler
 
 
 class Uses(NamedTuple):
@@ -83,9 +79,9 @@ def keep_value(uses: Uses, slot: int) -> int:
     hits = int(uses.hits[slot])
     if uses.half_life_ticks:
         hits = decayed(uses, hits, age_ticks)
-    value = hits * REUSE_WEIGHT + min(int(uses.depths_blocks[slot]), MOST_DEPTH_BLOCKS)
-    value -= min(age_ticks, MOST_AGE_TICKS)
-    return value if hits else value - QUICK_DEMOTE_PENALTY
+    value = hits * _REUSE + min(int(uses.depths_blocks[slot]), MOST_DEPTH_BLOCKS) * _DEPTH
+    value -= min(age_ticks, MOST_AGE_TICKS) * _AGE
+    return value if hits else value - _QUICK_DEMOTE_PENALTY
 
 
 def insert_ranked(window: Window, ranked: int, slot: int, value: int) -> None:

@@ -9,7 +9,7 @@ from typing import Self
 
 
 class ServerAdapter(abc.ABC):
-    """One vLLM server at a time, from ``start`` to ``stop``; as a context manager it is stopped in any case."""
+    """One vLLM server at a time, from ``start`` to ``stop``; leaving it as a context manager stops it."""
 
     @property
     @abc.abstractmethod
@@ -21,7 +21,7 @@ class ServerAdapter(abc.ABC):
         """Start with ``settings`` in the environment, and return when ``/health`` answers 200. Mutates.
 
         A server that runs already is stopped first: ``start`` is also the restart, and nothing is
-        installed by it. ``ServerError``, with the end of the server's log, if it ends or does not answer in time.
+        installed by it. ``ServerError``, with the end of the log, if it ends or does not answer in time.
         """
 
     @abc.abstractmethod
