@@ -32,7 +32,8 @@ class PressureStep(msgspec.Struct, frozen=True, kw_only=True):
     ``flood_requests`` counts from the start of the run, ``batch_requests`` those of this step.
     ``cached_tokens``, ``counter_cached_tokens``, ``ttft_s`` and ``text`` are those of the first hot request,
     None if it failed. ``flood_cached_tokens`` is what one-use prompts hit by the server's counters: 0 where
-    they are one-use indeed. ``failed_requests`` counts both kinds.
+    they are one-use indeed; ``flood_ttfts_s`` is each one's time to the first content chunk, None if it failed.
+    ``failed_requests`` counts both kinds.
     """
 
     flood_requests: int
@@ -42,6 +43,7 @@ class PressureStep(msgspec.Struct, frozen=True, kw_only=True):
     ttft_s: float | None
     text: str | None
     flood_cached_tokens: int
+    flood_ttfts_s: tuple[float | None, ...]
     failed_requests: int
     replays: tuple[HotReplay, ...]
 
