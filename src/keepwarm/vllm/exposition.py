@@ -1,0 +1,124 @@
+"""The counters of all engines of this server on its own ``/metrics``.
+
+``prometheus_client`` is vLLM's own dependency. A single API server shows its default registry, and a collector of
+ours is in it. With ``PROMETHEUS_MULTIPROC_DIR`` a new registry of files is made for each scrape: there ours joins
+``MultiProcessCollector``, which every such registry has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from keepwarm.vllm.counters import (
+    BOUNDS_NS,
+    EVICTION_CLASSES,
+    FAULT_KINDS,
+    MODES,
+    RULES,
+    Snapshot,
+    read_snapshots,
+)
+
+COUNTERS = {
+    "decisions": "Allocations for which the policy was asked",
+    "reordered_decisions": "Allocations that took a block although one freed earlier stayed",
+    "demoted_blocks": "Blocks that the policy moved towards the head of the free list",
+    "scanned_blocks": "Free blocks whose keep value was read",
+    "evicted_then_requested_tokens": "Tokens computed again that had been cached and were evicted",
+}
+
+
+class ComputeCacheCollector:
+    """Sums over the engines that write to ``directory``; nothing before the first of them has made its pool."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def describe(self) -> list[Any]:
+        """Nothing: the names are not checked for collisions when the collector is registered."""
+        return []
+
+    def collect(self) -> Iterator[Any]:
+        """Metric families; called once per scrape."""
+        engines = [engine for engine in read_snapshots(self._directory) if engine.mode]
+        if engines:
+            yield from _counters(engines)
+            yield from _gauges(engines)
+            yield _decision_times(engines)
+
+
+def _total(engines: list[Snapshot], name: str) -> int:
+    return sum(engine.values[name] for engine in engines)
+
+
+def _counters(engines: list[Snapshot]) -> Iterator[Any]:
+    from prometheus_client.core import CounterMetricFamily
+
+    for name, text in COUNTERS.items():
+        yield CounterMetricFamily(f"computecache_{name}", text, value=_total(engines, name))
+    faults = CounterMetricFamily(
+        "computecache_faults", "Faults caught inside a hook; vLLM's own order was kept", labels=["kind"]
+    )
+    for kind in FAULT_KINDS:
+        faults.add_metric([kind], _total(engines, f"fault_{kind}"))
+    yield faults
+    evicted = CounterMetricFamily(
+        "computecache_evicted_blocks",
+        "Blocks taken from the free list, by what they held: nothing, content never hit, content hit",
+        labels=["class"],
+    )
+    for name in EVICTION_CLASSES:
+        evicted.add_metric([name], _total(engines, f"evicted_{name}"))
+    yield evicted
+
+
+def _gauges(engines: list[Snapshot]) -> Iterator[Any]:
+    from prometheus_client.core import GaugeMetricFamily
+
+    modes = GaugeMetricFamily("computecache_effective_mode", "Engines in this mode", labels=["mode"])
+    for mode in MODES:
+        modes.add_metric([mode], sum(engine.mode == mode for engine in engines))
+    yield modes
+    rules = GaugeMetricFamily("computecache_effective_rule", "Engines with this rule", labels=["rule"])
+    for rule in RULES:
+        rules.add_metric([rule], sum(engine.rule == rule for engine in engines))
+    yield rules
+    scan_limit = max(engine.values["scan_limit"] for engine in engines)
+    for name, text, value in (
+        ("tripped", "Engines whose policy was put away after too many faults", _total(engines, "tripped")),
+        ("scan_limit", "Keep values compared for one demotion, or in the window", scan_limit),
+        ("protected_blocks", "Free blocks behind the boundary", _total(engines, "protected_blocks")),
+    ):
+        yield GaugeMetricFamily(f"computecache_{name}", text, value=value)
+
+
+def _decision_times(engines: list[Snapshot]) -> Any:
+    from prometheus_client.core import HistogramMetricFamily
+
+    buckets, so_far = [], 0
+    for bound in (*BOUNDS_NS, "any"):
+        so_far += _total(engines, f"decisions_up_to_{bound}_ns")
+        buckets.append(("+Inf" if bound == "any" else repr(int(bound) / 1e9), so_far))
+    return HistogramMetricFamily(  # type: ignore[no-untyped-call]
+        "computecache_decision_seconds",
+        "Time of one decision",
+        buckets=buckets,
+        sum_value=_total(engines, "decision_time_ns") / 1e9,
+    )
+
+
+def expose(directory: Path) -> None:
+    """Let ``/metrics`` of this process show the engines of ``directory``. Mutates ``prometheus_client``."""
+    from prometheus_client import REGISTRY, multiprocess
+
+    ours = ComputeCacheCollector(directory)
+    REGISTRY.register(ours)
+    stock_collect = multiprocess.MultiProcessCollector.collect
+
+    def collect(self: Any) -> Iterator[Any]:
+        yield from stock_collect(self)
+        yield from ours.collect()
+
+    multiprocess.MultiProcessCollector.collect = collect  # type: ignore[method-assign]

@@ -1,0 +1,235 @@
+"""How the policy gets into a ``BlockPool`` of vLLM, and out of it again.
+
+A pool that is attached becomes an instance of a subclass of its own class, and in mode ``active`` its free queue
+does, too. The subclasses call the stock method and tell ``Hooks`` and ``Keeper`` what happened; only where freed
+blocks are inserted, and that is asked before blocks are taken, differs. To put the policy away, the queue gets its stock
+class back: what runs then is vLLM's code, not code that imitates it, on a list that stock vLLM could have.
+
+What is free, reference counts, the hash map, KV events and block tables stay vLLM's. Source: ``BlockPool`` and
+``FreeKVCacheBlockQueue`` of vLLM 0.32.0; ``fingerprints.py`` holds what is relied on.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+from keepwarm.vllm.counters import EVICTION_CLASSES, MODES, RULES, SLOT, Counters
+from keepwarm.vllm.faults import Faults
+from keepwarm.vllm.keeper import Keeper
+from keepwarm.vllm.requested import EvictedHashes
+from keepwarm.vllm.settings import Settings
+from keepwarm.vllm.stock import Block, Pool
+
+logger = logging.getLogger("vllm.computecache")
+
+LEAST_REMEMBERED_HASHES = 16_384  # evicted ones, beside as many as the pool has blocks
+_UNHASHED, _NEVER_HIT, _HIT = (SLOT[f"evicted_{name}"] for name in EVICTION_CLASSES)
+_REQUESTED = SLOT["evicted_then_requested_tokens"]
+
+
+class Hooks:
+    """What one pool tells: counters in both modes, and the keeper while the policy is active. Nothing raises."""
+
+    def __init__(self, pool: Pool, settings: Settings, counters: Counters) -> None:
+        self._pool = pool
+        self._words = counters.words
+        self._counters = counters
+        self._was_hit = bytearray(pool.num_gpu_blocks)
+        self._lost = EvictedHashes(max(pool.num_gpu_blocks, LEAST_REMEMBERED_HASHES))
+        self.evicted_blocks = 0
+        self.faults = Faults(counters, settings.fault_limit, self.trip)
+        self.keeper: Keeper | None = None
+        if settings.mode == "active":
+            self.keeper = Keeper(pool, settings, counters, self.faults)
+
+    def handed_out(self, blank_blocks: int) -> None:
+        """So many of the blocks just taken had no content."""
+        self._words[_UNHASHED] += blank_blocks
+
+    def touched(self, blocks: Sequence[Block]) -> None:
+        """A request uses cached blocks."""
+        try:
+            keeper = self.keeper
+            for block in blocks:
+                if not block.is_null:
+                    self._was_hit[block.block_id] = 1
+                    if keeper is not None:
+                        keeper.hit(block)
+        except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
+            self.faults.note("hit", error)
+
+    def cached(self, block_hash: Any, block: Block) -> None:
+        """A block got a hash."""
+        try:
+            if self._lost.take(block_hash):
+                self._words[_REQUESTED] += self._pool.hash_block_size
+            keeper = self.keeper
+            if keeper is not None and keeper.wants_cached:
+                keeper.cached(block)
+        except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
+            self.faults.note("cache", error)
+
+    def evicted(self, block_hash: Any, block: Block) -> None:
+        """The content of a block is lost; without a hash there was none."""
+        try:
+            if block_hash is not None:
+                self.evicted_blocks += 1
+                self._words[_HIT if self._was_hit[block.block_id] else _NEVER_HIT] += 1
+                # Another block may hold the same content: vLLM keeps duplicates.
+                if self._pool.cached_block_hash_to_block.get_one_block(block_hash) is None:
+                    self._lost.add(block_hash)
+            self._was_hit[block.block_id] = 0
+            if self.keeper is not None:
+                self.keeper.evicted(block)
+        except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
+            self.faults.note("evict", error)
+
+    def reset(self) -> None:
+        """No block has content any more, because somebody wanted it so."""
+        try:
+            self._lost.clear()
+            self._was_hit = bytearray(len(self._was_hit))
+            if self.keeper is not None:
+                self.keeper.reset()
+        except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
+            self.faults.note("reset", error)
+
+    def trip(self) -> None:
+        """Put the policy away until the engine starts anew: from here on the queue is vLLM's own."""
+        if self.keeper is None:
+            return
+        self.keeper = None
+        queue: Any = self._pool.free_block_queue
+        queue.__class__ = type(queue).stock
+        self._counters.set("tripped", 1)
+        self._counters.set("mode", 1 + MODES.index("lru"))
+        self._counters.set("protected_blocks", 0)
+        logger.warning(
+            "ComputeCache: too many faults, the policy is put away until restart: stock LRU from here"
+        )
+
+
+def attach(pool: Any, settings: Settings, counters: Counters) -> Hooks | None:
+    """Let ``settings`` act on a pool just made, with nothing handed out but the null block.
+
+    Mutates the classes of the pool and of its free queue. None if the pool caches nothing. May raise: nothing is
+    changed then.
+    """
+    if not pool.enable_caching:
+        return None
+    hooks = Hooks(pool, settings, counters)
+    queue = pool.free_block_queue
+    stock_pool: Any = type(pool)
+    hooked_pool = pool_class(stock_pool)
+    if settings.mode == "active":
+        stock_queue: Any = type(queue)
+        hooked_queue = queue_class(stock_queue)
+        queue.computecache = hooks.keeper
+        queue.__class__ = hooked_queue
+    pool.computecache = hooks
+    pool.__class__ = hooked_pool
+    counters.set("mode", 1 + MODES.index(settings.mode))
+    counters.set("rule", 1 + RULES.index(settings.rule))
+    counters.set("scan_limit", settings.scan_limit)
+    logger.info("ComputeCache: %s capacity_blocks=%d", settings.line(), pool.num_gpu_blocks - 1)
+    return hooks
+
+
+@cache
+def pool_class(stock_class: Any) -> Any:
+    """A subclass of ``BlockPool`` that tells its ``Hooks`` what happens, and changes nothing."""
+
+    class ComputeCachePool(stock_class):  # type: ignore[misc]
+        stock = stock_class
+        computecache: Hooks
+
+        def get_new_blocks(self, num_blocks: int) -> list[Block]:
+            hooks = self.computecache
+            before = hooks.evicted_blocks
+            blocks: list[Block] = stock_class.get_new_blocks(self, num_blocks)
+            hooks.handed_out(num_blocks - (hooks.evicted_blocks - before))
+            return blocks
+
+        def touch(self, blocks: Sequence[Block]) -> None:
+            stock_class.touch(self, blocks)
+            self.computecache.touched(blocks)
+
+        def _insert_block_hash(
+            self, block_hash_with_group_id: Any, block: Block, num_tokens: int | None
+        ) -> None:
+            stock_class._insert_block_hash(self, block_hash_with_group_id, block, num_tokens)
+            self.computecache.cached(block_hash_with_group_id, block)
+
+        def _maybe_evict_cached_block(self, block: Block) -> bool:
+            block_hash = block.block_hash
+            evicted: bool = stock_class._maybe_evict_cached_block(self, block)
+            self.computecache.evicted(block_hash, block)
+            return evicted
+
+        def reset_prefix_cache(self) -> bool:
+            done: bool = stock_class.reset_prefix_cache(self)
+            if done:
+                self.computecache.reset()
+            return done
+
+    return ComputeCachePool
+
+
+@cache
+def queue_class(stock_class: Any) -> Any:
+    """A subclass of ``FreeKVCacheBlockQueue`` that keeps the policy's order.
+
+    Stock methods are called by their class: a keeper that trips gives ``self`` its stock class back meanwhile.
+    """
+
+    class ComputeCacheQueue(stock_class):  # type: ignore[misc]
+        stock = stock_class
+        computecache: Keeper
+
+        def popleft(self) -> Block:
+            keeper = self.computecache
+            keeper.allocating(1)
+            block: Block = stock_class.popleft(self)
+            keeper.taken((block,))
+            return block
+
+        def popleft_n(self, n: int) -> list[Block]:
+            keeper = self.computecache
+            if n:
+                keeper.allocating(n)
+            blocks: list[Block] = stock_class.popleft_n(self, n)
+            keeper.taken(blocks)
+            return blocks
+
+        def remove(self, block: Block) -> None:
+            stock_class.remove(self, block)
+            self.computecache.removed(block)
+
+        def append(self, block: Block) -> None:
+            if not self.computecache.freed((block,)):
+                stock_class.append(self, block)
+
+        def append_n(self, blocks: list[Block]) -> None:
+            if blocks and not self.computecache.freed(blocks):
+                stock_class.append_n(self, blocks)
+
+        def prepend_n(self, blocks: list[Block]) -> None:
+            if blocks:
+                stock_class.prepend_n(self, self.computecache.freed_blank(blocks))
+
+    return ComputeCacheQueue
+
+
+def wrap_constructor(pool_type: Any, on_made: Callable[[Any], None]) -> None:
+    """Let ``on_made`` hear of each pool that ``pool_type`` makes, once vLLM is done with it. Mutates the class."""
+    stock_init = pool_type.__init__
+
+    def __init__(self: Any, *args: Any, **options: Any) -> None:
+        stock_init(self, *args, **options)
+        on_made(self)
+
+    __init__.__wrapped__ = stock_init  # type: ignore[attr-defined]
+    pool_type.__init__ = __init__
