@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keepwarm.canary.pressure.options import PressureOptions
+from keepwarm.canary.pressure.options import DEFAULT_FLOOD, PressureOptions
 from keepwarm.canary.pressure.report import (
     Counters,
     Failure,
@@ -14,6 +14,7 @@ from keepwarm.canary.pressure.report import (
 from keepwarm.canary.pressure.run import run_pressure
 
 __all__ = [
+    "DEFAULT_FLOOD",
     "Counters",
     "Failure",
     "HotReplay",

@@ -78,13 +78,9 @@ class Metrics(NamedTuple):
         return int(sum(values))
 
     def mode(self) -> str:
-        """The plugin's effective mode, ``stock`` where it is not there."""
-        modes = sorted(
-            sample.labels.get("mode", "")
-            for sample in self.samples
-            if sample.name == _MODE and sample.value > 0
-        )
-        return "+".join(modes) if modes else NO_PLUGIN
+        """The plugin's effective mode, ``stock`` where it is not there, ``mixed`` for several at once."""
+        modes = {s.labels.get("mode", "") for s in self.samples if s.name == _MODE and s.value > 0}
+        return modes.pop() if len(modes) == 1 else ("mixed" if modes else NO_PLUGIN)
 
     def plugin(self) -> dict[str, float]:
         """The plugin's figures by name and labels, as they are written there, in order of name."""

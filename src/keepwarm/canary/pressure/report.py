@@ -32,7 +32,7 @@ class PressureStep(msgspec.Struct, frozen=True, kw_only=True):
     ``flood_requests`` counts from the start of the run, ``batch_requests`` those of this step.
     ``cached_tokens``, ``counter_cached_tokens``, ``ttft_s`` and ``text`` are those of the first hot request,
     None if it failed. ``flood_cached_tokens`` is what one-use prompts hit by the server's counters: 0 where
-    they are one-use indeed; ``flood_ttfts_s`` is each one's time to the first content chunk, None if it failed.
+    they are one-use indeed. ``flood_ttfts_s``: each one's time to the first content chunk, None if it failed.
     ``failed_requests`` counts both kinds.
     """
 

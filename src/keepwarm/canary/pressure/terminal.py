@@ -1,0 +1,88 @@
+"""A pressure run for the terminal: what is left of the hot prefix after each batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from keepwarm._console import facts, heading, to_text
+from keepwarm._text import count, counted, share, visible
+from keepwarm.canary.pressure.report import PressureReport, PressureStep
+
+_NONE = "–"
+
+
+def render_pressure(report: PressureReport, *, width: int, colour: bool) -> str:
+    """The whole report as text of ``width`` columns. Every figure in it was measured."""
+    parts: list[RenderableType] = [
+        heading("keepwarm: a hot prefix under pressure (measured)"),
+        facts(_header(report)),
+        Text(),
+        _verdict(report),
+        Text(),
+        heading("After each batch of one-use requests"),
+        _table(report),
+    ]
+    return to_text(Group(*parts), width=width, colour=colour)
+
+
+def _header(report: PressureReport) -> Iterator[tuple[str, str | Text]]:
+    yield "model", Text(visible(report.model), style="bold")
+    yield "mode", visible(report.mode)
+    yield "cache", f"{counted(report.capacity_blocks, 'usable block')} of {report.block_size} tokens"
+    yield "hot prefix", counted(report.hot_prefix_tokens, "token")
+    yield "flood", f"one-use prompts of {counted(report.flood_prompt_tokens, 'token')}, seed {report.seed}"
+    cold = _NONE if report.ttft.cold_s is None else _seconds(report.ttft.cold_s)
+    yield "hot TTFT", f"{cold} cold, {_seconds(report.ttft.warm_s)} warm"
+    if not report.cache_reset:
+        yield "note", "The server does not let its cache be reset: it may have held other prompts."
+    for failure in report.failures:
+        yield "failed", Text(f"{counted(failure.requests, 'request')}: {failure.reason}", style="yellow")
+    for sentence in report.inconsistencies:
+        yield "contradiction", Text(visible(sentence), style="yellow")
+
+
+def _verdict(report: PressureReport) -> Text:
+    if not report.consistent:
+        return Text("Inconsistent: figures contradict each other, so none of them decides.", style="bold red")
+    requests = counted(report.flood_requests, "one-use request")
+    if report.hot_prefix_preserved:
+        return Text(f"Preserved: the hot prefix stayed cached through {requests}.", style="bold green")
+    if report.failed_requests:
+        return Text(f"Not shown: {counted(report.failed_requests, 'request')} failed.", style="bold red")
+    least = min(step.cached_tokens or 0 for step in report.steps)
+    return Text(
+        f"Lost: of {count(report.warm_prefix_cached_tokens)} cached tokens {count(least)} were left "
+        f"at the worst step of {requests}.",
+        style="bold red",
+    )
+
+
+def _table(report: PressureReport) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for title in ("one-use\nrequests", "cached\ntokens", "of\nwarm", "by\ncounter", "TTFT", "failed"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for step in report.steps:
+        table.add_row(*_cells(report, step))
+    return table
+
+
+def _cells(report: PressureReport, step: PressureStep) -> Iterator[str]:
+    yield count(step.flood_requests)
+    if step.cached_tokens is None:
+        yield from (_NONE, _NONE, _NONE, _NONE)
+    else:
+        assert step.counter_cached_tokens is not None
+        assert step.ttft_s is not None
+        yield count(step.cached_tokens)
+        yield share(step.cached_tokens, report.warm_prefix_cached_tokens)
+        yield count(step.counter_cached_tokens)
+        yield _seconds(step.ttft_s)
+    yield count(step.failed_requests)
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{1000 * seconds:,.0f} ms"
