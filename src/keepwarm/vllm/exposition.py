@@ -1,8 +1,8 @@
 """The counters of all engines of this server on its own ``/metrics``.
 
-``prometheus_client`` is vLLM's own dependency. A single API server shows its default registry, and a collector of
-ours is in it. With ``PROMETHEUS_MULTIPROC_DIR`` a new registry of files is made for each scrape: there ours joins
-``MultiProcessCollector``, which every such registry has.
+``prometheus_client`` is vLLM's own dependency. A single API server shows its default registry, and a
+collector of ours is in it. With ``PROMETHEUS_MULTIPROC_DIR`` a new registry of files is made for each scrape:
+there ours joins ``MultiProcessCollector``, which every such registry has.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ COUNTERS = {
 
 
 class ComputeCacheCollector:
-    """Sums over the engines that write to ``directory``; nothing before the first of them has made its pool."""
+    """Sums over the engines that write to ``directory``; empty until one has made its pool."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -97,11 +97,13 @@ def _gauges(engines: list[Snapshot]) -> Iterator[Any]:
 def _decision_times(engines: list[Snapshot]) -> Any:
     from prometheus_client.core import HistogramMetricFamily
 
+    family: Any = HistogramMetricFamily  # its constructor has no types
+
     buckets, so_far = [], 0
     for bound in (*BOUNDS_NS, "any"):
         so_far += _total(engines, f"decisions_up_to_{bound}_ns")
         buckets.append(("+Inf" if bound == "any" else repr(int(bound) / 1e9), so_far))
-    return HistogramMetricFamily(  # type: ignore[no-untyped-call]
+    return family(
         "computecache_decision_seconds",
         "Time of one decision",
         buckets=buckets,

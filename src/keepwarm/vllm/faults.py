@@ -1,4 +1,4 @@
-"""What goes wrong inside a hook: counted by kind, logged once per kind, and after so many the policy is put away."""
+"""What goes wrong inside a hook: counted, logged once per kind; after so many the policy is put away."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Faults:
             if kind not in self._logged:
                 self._logged.add(kind)
                 logger.warning(
-                    "ComputeCache: a fault of kind '%s', vLLM's own order is kept: %s. Later ones are counted only.",
+                    "ComputeCache: a fault of kind '%s', vLLM's own order is kept: %s. Others are only counted.",
                     kind,
                     error if isinstance(error, str) else repr(error),
                 )

@@ -1,7 +1,7 @@
 """What of vLLM 0.32.0 the policy relies on, by name and digest: anything else is left alone.
 
-A fingerprint is taken of the source text of a function or class, without its indentation. The plugin compares those
-of the modules that are loaded, the source installer those of a checkout.
+A fingerprint is taken of the source text of a function or class, without its indentation. The plugin compares
+those of the modules that are loaded, the source installer those of a checkout.
 """
 
 from __future__ import annotations
@@ -61,8 +61,9 @@ class Found(NamedTuple):
 
 
 def find(source: str, names: Iterable[str]) -> dict[str, Found]:
-    """Those of ``names`` (``function``, ``Class``, ``Class.method``) that stand exactly once. ``SyntaxError`` if it
-    is no Python.
+    """Those of ``names`` (``function``, ``Class``, ``Class.method``) that stand exactly once.
+
+    Raises ``SyntaxError`` if ``source`` is no Python.
     """
     lines = source.splitlines()
     wanted = set(names)

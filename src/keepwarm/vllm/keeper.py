@@ -3,10 +3,10 @@
     [ no hash | the policy's blocks, in its order | watched ]
       vLLM takes blocks from this end
 
-vLLM's list is the truth. The policy holds the cached blocks among it and every move it makes is made in the list
-at once, so taking the head, as stock vLLM does, takes the policy's victim. Blocks that somebody still reads
-until they are reused (``BlockPool.unpin_blocks``) stand behind all others. Where the two disagree, after a fault,
-a block stays where it stands until vLLM takes it.
+vLLM's list is the truth. The policy holds the cached blocks among it, and every move it makes is made in the
+list at once, so taking the head, as stock vLLM does, takes the policy's victim. Blocks that somebody still
+reads until they are reused (``BlockPool.unpin_blocks``) stand behind all others. Where the two disagree,
+after a fault, a block stays where it stands until vLLM takes it.
 
 Every method catches what goes wrong, notes it and leaves a list that stock vLLM goes on with.
 Cost: O(1) per block, and what the policy's ``on_allocate`` costs per allocation.
@@ -73,7 +73,7 @@ class Keeper:
             self.faults.note("slow", f"a decision took {spent_ns // 1000} µs")
 
     def taken(self, blocks: Iterable[Block]) -> None:
-        """vLLM has taken blocks from the head, or one from anywhere."""
+        """Blocks have left the list at its head."""
         try:
             policy, newest = self.policy, 0
             for block in blocks:
@@ -96,7 +96,7 @@ class Keeper:
             self.faults.note("order", error)
 
     def freed(self, blocks: Sequence[Block]) -> bool:
-        """Put freed blocks that have a hash, or are watched, in their places; False: vLLM shall append them."""
+        """Put freed blocks with a hash, and watched ones, in their places; False: vLLM shall append them."""
         watched, others = self._split(blocks)
         try:
             runs = self._take_over(others)
@@ -111,7 +111,7 @@ class Keeper:
         return True
 
     def freed_blank(self, blocks: Sequence[Block]) -> Sequence[Block]:
-        """Of freed blocks without a hash those that vLLM shall put at the head; watched ones go to the tail."""
+        """Which of freed blocks without a hash vLLM shall put at the head; watched ones go to the tail."""
         watched, others = self._split(blocks)
         self._append_watched(watched)
         self.blank_blocks += len(others)
@@ -149,7 +149,7 @@ class Keeper:
         return watched, [block for block in blocks if block.block_id not in watchers]
 
     def _take_over(self, blocks: Sequence[Block]) -> tuple[tuple[Sequence[Block], Block], ...]:
-        """Give blocks to the policy; the runs to insert, and before which block each. The list is not touched."""
+        """Give blocks to the policy; what to insert in the list, and before which block each run."""
         policy = self.policy
         cached = [self._cached(block) for block in blocks]
         protects = [policy.protects(block) for block in cached]
@@ -195,7 +195,7 @@ class Keeper:
                 self.policy.take(BlockId(block.block_id))
 
     def _note_reordered(self, newest: int) -> None:
-        """Count the decision if a block that was freed before a victim stays, as the heads of the parts tell."""
+        """Count the decision if a block freed before a victim stays, as the heads of the parts tell."""
         policy = self.policy
         heads = (policy.first, policy.first_protected)
         if any(head is not None and self._freed_at[head.id] < newest for head in heads):

@@ -1,4 +1,4 @@
-"""The two policies as they stand in ``keepwarm.policies``, with each of their moves made in vLLM's list, too."""
+"""The two policies of ``keepwarm.policies``, with each of their moves made in vLLM's list, too."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from keepwarm.vllm.stock import Block, move
 
 
 class BoundaryOrder(ComputeCache):
-    """The rule ``boundary``: freed blocks go before or behind it, a demotion moves one block to just before it."""
+    """The rule ``boundary``: a demotion moves one block to just before it."""
 
     def __init__(self, capacity_blocks: int, settings: Settings, blocks: Sequence[Block]) -> None:
         super().__init__(

@@ -1,19 +1,20 @@
 """How the policy gets into a ``BlockPool`` of vLLM, and out of it again.
 
-A pool that is attached becomes an instance of a subclass of its own class, and in mode ``active`` its free queue
-does, too. The subclasses call the stock method and tell ``Hooks`` and ``Keeper`` what happened; only where freed
-blocks are inserted, and that is asked before blocks are taken, differs. To put the policy away, the queue gets its stock
-class back: what runs then is vLLM's code, not code that imitates it, on a list that stock vLLM could have.
+A pool that is attached becomes an instance of a subclass of its own class, and in mode ``active`` its free
+queue does, too. The subclasses call the stock method and tell ``Hooks`` and ``Keeper`` what happened. Two
+things differ: the policy may move blocks before some are taken, and chooses where freed ones are inserted. To
+put the policy away, the queue gets its stock class back: what runs then is vLLM's code, not code that imitates
+it, on a list that stock vLLM could have.
 
-What is free, reference counts, the hash map, KV events and block tables stay vLLM's. Source: ``BlockPool`` and
-``FreeKVCacheBlockQueue`` of vLLM 0.32.0; ``fingerprints.py`` holds what is relied on.
+What is free, reference counts, the hash map, KV events and block tables stay vLLM's. Source: ``BlockPool``
+and ``FreeKVCacheBlockQueue`` of vLLM 0.32.0; ``fingerprints.py`` holds what is relied on.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, wraps
 from typing import Any
 
 from keepwarm.vllm.counters import EVICTION_CLASSES, MODES, RULES, SLOT, Counters
@@ -31,7 +32,7 @@ _REQUESTED = SLOT["evicted_then_requested_tokens"]
 
 
 class Hooks:
-    """What one pool tells: counters in both modes, and the keeper while the policy is active. Nothing raises."""
+    """What one pool tells: counters in both modes, the keeper while the policy is active. Nothing raises."""
 
     def __init__(self, pool: Pool, settings: Settings, counters: Counters) -> None:
         self._pool = pool
@@ -115,8 +116,8 @@ class Hooks:
 def attach(pool: Any, settings: Settings, counters: Counters) -> Hooks | None:
     """Let ``settings`` act on a pool just made, with nothing handed out but the null block.
 
-    Mutates the classes of the pool and of its free queue. None if the pool caches nothing. May raise: nothing is
-    changed then.
+    Mutates the classes of the pool and of its free queue. None if the pool caches nothing. May raise, and
+    nothing is changed then.
     """
     if not pool.enable_caching:
         return None
@@ -182,7 +183,7 @@ def pool_class(stock_class: Any) -> Any:
 def queue_class(stock_class: Any) -> Any:
     """A subclass of ``FreeKVCacheBlockQueue`` that keeps the policy's order.
 
-    Stock methods are called by their class: a keeper that trips gives ``self`` its stock class back meanwhile.
+    Stock methods are called by their class: when a keeper trips, ``self`` has its stock class back.
     """
 
     class ComputeCacheQueue(stock_class):  # type: ignore[misc]
@@ -224,12 +225,12 @@ def queue_class(stock_class: Any) -> Any:
 
 
 def wrap_constructor(pool_type: Any, on_made: Callable[[Any], None]) -> None:
-    """Let ``on_made`` hear of each pool that ``pool_type`` makes, once vLLM is done with it. Mutates the class."""
+    """Let ``on_made`` hear of each pool that ``pool_type`` makes, once it is made. Mutates the class."""
     stock_init = pool_type.__init__
 
-    def __init__(self: Any, *args: Any, **options: Any) -> None:
+    @wraps(stock_init)
+    def init(self: Any, *args: Any, **options: Any) -> None:
         stock_init(self, *args, **options)
         on_made(self)
 
-    __init__.__wrapped__ = stock_init  # type: ignore[attr-defined]
-    pool_type.__init__ = __init__
+    pool_type.__init__ = init

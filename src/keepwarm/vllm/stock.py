@@ -55,7 +55,7 @@ class Pool(Protocol):
 
 
 def insert(queue: FreeQueue, blocks: Sequence[Block], before: Block) -> None:
-    """Put a run of blocks that are not in the list before one that is. O(len(blocks)); ``LookupError`` if not."""
+    """Put blocks that are not in the list before one that is, else ``LookupError``. O(len(blocks))."""
     last = before.prev_free_block
     if last is None:
         raise LookupError(f"block {before.block_id} is not in the free list")
