@@ -178,15 +178,15 @@ class VllmClient:
 
 def _checked_url(base_url: str) -> httpx2.URL:
     """``base_url`` without ``/v1``. Raises InputError; a password in it is not repeated."""
-    try:
-        url = httpx2.URL(base_url.strip())
-    except httpx2.InvalidURL as error:
-        raise InputError(f"{base_url!r} is no URL: {error}; write http://localhost:8000") from error
-    if url.userinfo or url.query or url.fragment:
+    if any(mark in base_url for mark in "@?#"):
         raise InputError(
             "the base URL carries a password, a query or a fragment; give scheme, host and port alone, "
             "and the key in KEEPWARM_API_KEY"
         )
+    try:
+        url = httpx2.URL(base_url.strip())
+    except httpx2.InvalidURL as error:
+        raise InputError(f"{base_url!r} is no URL: {error}; write http://localhost:8000") from error
     if url.scheme not in ("http", "https") or not url.host:
         raise InputError(f"{base_url!r} is no http or https URL; write http://localhost:8000")
     return url.copy_with(path=url.path.rstrip("/").removesuffix("/v1") + "/")

@@ -69,8 +69,8 @@ def run_pressure(
     with VllmClient(base_url, api_key=api_key, transport=transport, timeout_s=options.timeout_s) as client:
         model = client.model(options.model)
         found = Metrics.parsed(client.metrics_text(), client.name)
-        found.hit_tokens()  # a server that does not count is refused before anything is sent
         cache = found.cache_config()
+        found.hit_tokens()  # a server that does not count is refused before anything is sent
         sizes = sizes_for(model.max_model_len, cache, options)
         prompts = Prompts(client.tokenize(model.id, TEXT), block_size=cache.block_size, seed=options.seed)
         sender = Sender(client, model.id, sizes, prompts, options)
