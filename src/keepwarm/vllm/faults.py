@@ -32,7 +32,7 @@ class Faults:
             if kind not in self._logged:
                 self._logged.add(kind)
                 logger.warning(
-                    "ComputeCache: a fault of kind '%s', vLLM's own order is kept: %s. Others are only counted.",
+                    "ComputeCache: fault of kind '%s', vLLM's own order is kept: %s. More are only counted.",
                     kind,
                     error if isinstance(error, str) else repr(error),
                 )

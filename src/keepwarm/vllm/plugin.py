@@ -1,15 +1,16 @@
 """The entry point ``vllm.general_plugins`` of keepwarm: vLLM calls ``register`` in each of its processes.
 
 Inert unless ``COMPUTECACHE_MODE`` is set. Then one thing of vLLM is replaced, the constructor of
-``BlockPool``, and only if the version and the fingerprints are those this was written for. The first process of a server
-makes the directory of the counters and warns about settings; the engine, which makes the pool, prints what is
-in effect.
+``BlockPool``, and only if the version and the fingerprints are those this was written for. The first process
+of a server makes the directory of the counters and warns about settings; the engine, which makes the pool,
+prints what is in effect.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+from functools import cache
 from typing import Any
 
 from keepwarm.vllm import fingerprints
@@ -31,12 +32,11 @@ def register() -> None:
         logger.warning("ComputeCache: not installed, stock LRU: %r", error)
 
 
+@cache
 def _register() -> None:
     from vllm import __version__
     from vllm.v1.core import block_pool, kv_cache_utils
 
-    if hasattr(block_pool.BlockPool.__init__, "__wrapped__"):
-        return
     speaks = DIRECTORY not in os.environ
     directory = counters_directory()
     reading = read_settings(os.environ)

@@ -2,9 +2,9 @@
 
 A pool that is attached becomes an instance of a subclass of its own class, and in mode ``active`` its free
 queue does, too. The subclasses call the stock method and tell ``Hooks`` and ``Keeper`` what happened. Two
-things differ: the policy may move blocks before some are taken, and chooses where freed ones are inserted. To
-put the policy away, the queue gets its stock class back: what runs then is vLLM's code, not code that imitates
-it, on a list that stock vLLM could have.
+things differ: the policy may move blocks before some are taken, and chooses where freed ones are inserted.
+To put the policy away, the queue gets its stock class back: what runs then is vLLM's code, not code that
+imitates it, on a list that stock vLLM could have.
 
 What is free, reference counts, the hash map, KV events and block tables stay vLLM's. Source: ``BlockPool``
 and ``FreeKVCacheBlockQueue`` of vLLM 0.32.0; ``fingerprints.py`` holds what is relied on.
