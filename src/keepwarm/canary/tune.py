@@ -1,0 +1,183 @@
+"""The smallest scan limit that keeps the hot prefix within a TTFT budget, for each of the two rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from keepwarm._errors import ServerError
+from keepwarm._json import plain
+from keepwarm.canary.acceptance import ACTIVE
+from keepwarm.canary.identity import Identity
+from keepwarm.canary.options import SCAN_LIMIT, TtftBudget, TuneOptions, check_tuning
+from keepwarm.canary.record import Model, model_of, now
+from keepwarm.canary.rollback import LRU, Drill, drill
+from keepwarm.canary.run import Say, take_baseline
+from keepwarm.canary.runs import Instruments, Run, take_run
+from keepwarm.canary.servers.base import ServerAdapter
+from keepwarm.vllm.settings import MODE, RULE, SCAN_LIMITS, Rule
+
+SCHEMA = "keepwarm.canary-tuning/1"
+RULES: tuple[Rule, ...] = tuple(SCAN_LIMITS)
+
+
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
+    """One rule with one scan limit. ``run`` is None if its server did not serve; ``fit`` is the verdict.
+
+    ``protects``: the pressure run says so, in effect to the end, without fault. ``p95_ttft_s`` is over all
+    one-use and hot requests, ``p95_ratio`` the same to the baseline's.
+    """
+
+    rule: Rule
+    scan_limit: int
+    run: Run | None
+    protects: bool
+    p95_ttft_s: float | None
+    p95_ratio: float | None
+    within_budget: bool
+
+    @property
+    def fit(self) -> bool:
+        """Whether this setting does what is wanted."""
+        return self.protects and self.within_budget
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """The smallest limit that is fit, None if none is."""
+
+    rule: Rule
+    scan_limit: int | None
+
+
+class TuningRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """The document ``keepwarm.canary-tuning/1``. The server is stopped at the end: tuning accepts nothing."""
+
+    recorded_at: str
+    model: Model
+    identity: Identity
+    options: TuneOptions
+    baseline: Run
+    baseline_p95_ttft_s: float
+    trials: tuple[Trial, ...]
+    choices: tuple[Choice, ...]
+    drill: Drill
+
+    @property
+    def found(self) -> bool:
+        """Whether any rule has a limit that is fit."""
+        return any(choice.scan_limit is not None for choice in self.choices)
+
+
+def run_tuning(
+    adapter: ServerAdapter,
+    options: TuneOptions,
+    measure: Instruments,
+    *,
+    keep: Callable[[TuningRecord], None],
+    say: Say,
+) -> TuningRecord:
+    """Baseline, every rule with every limit, each on a server just started, and the rollback drill.
+
+    The drill rolls back from the last setting tried. The server is stopped at the end, whatever happens.
+
+    Raises:
+        ServerError: the baseline could not be taken.
+        InputError: options that make no sense; whatever ``keep`` raises, too.
+    """
+    check_tuning(options)
+    with adapter:
+        say("baseline: a server with COMPUTECACHE_MODE=lru, under pressure")
+        baseline = take_baseline(adapter, measure)
+        identity = measure.identity(adapter.base_url)
+        baseline_p95_ttft_s = p95_ttft_s(baseline)
+        trials = []
+        for rule in RULES:
+            for limit in sorted(options.scan_limits):
+                say(f"rule {rule}, scan limit {limit}")
+                run = _try(adapter, settings_of(options.candidate, rule, limit), measure, say)
+                trials.append(judged(rule, limit, run, baseline_p95_ttft_s, options.p95_ttft_budget))
+        say("rollback drill: the mode back at lru, restarted, under pressure")
+        last = settings_of(options.candidate, trials[-1].rule, trials[-1].scan_limit)
+        record = TuningRecord(
+            recorded_at=now(),
+            model=model_of(baseline),
+            identity=identity,
+            options=options,
+            baseline=baseline,
+            baseline_p95_ttft_s=baseline_p95_ttft_s,
+            trials=tuple(trials),
+            choices=tuple(Choice(rule=rule, scan_limit=smallest(trials, rule)) for rule in RULES),
+            drill=drill(adapter, last, baseline, measure, other_text=options.other_text),
+        )
+        keep(record)
+        return record
+
+
+def settings_of(candidate: Mapping[str, str], rule: Rule, scan_limit: int) -> dict[str, str]:
+    """The environment of a trial."""
+    return {**candidate, MODE: ACTIVE, RULE: rule, SCAN_LIMIT: str(scan_limit)}
+
+
+def judged(rule: Rule, limit: int, run: Run | None, baseline_p95_s: float, budget: TtftBudget) -> Trial:
+    """A trial's figures and whether they are within the budget."""
+    if run is None:
+        return Trial(
+            rule=rule,
+            scan_limit=limit,
+            run=None,
+            protects=False,
+            p95_ttft_s=None,
+            p95_ratio=None,
+            within_budget=False,
+        )
+    p95_s = p95_ttft_s(run)
+    ratio = p95_s / baseline_p95_s
+    plugin = run.plugin
+    in_effect = (plugin.mode, plugin.rule, plugin.scan_limit) == (ACTIVE, rule, limit)
+    return Trial(
+        rule=rule,
+        scan_limit=limit,
+        run=run,
+        protects=run.pressure.hot_prefix_preserved and in_effect and not plugin.faults,
+        p95_ttft_s=p95_s,
+        p95_ratio=ratio,
+        within_budget=(p95_s if budget.unit == "s" else ratio) <= budget.value,
+    )
+
+
+def smallest(trials: list[Trial], rule: Rule) -> int | None:
+    """The smallest scan limit of ``rule`` that is fit."""
+    return min((trial.scan_limit for trial in trials if trial.rule == rule and trial.fit), default=None)
+
+
+def p95_ttft_s(run: Run) -> float:
+    """Over every request that was answered, one-use and hot; linear between ranks. NaN if there is none."""
+    times_s = [time_s for time_s in (*run.one_use_ttfts_s(), *run.hot_ttfts_s()) if time_s is not None]
+    return float(np.percentile(times_s, 95)) if times_s else float("nan")
+
+
+def _try(adapter: ServerAdapter, settings: Mapping[str, str], measure: Instruments, say: Say) -> Run | None:
+    try:
+        return take_run(adapter, settings, measure)
+    except ServerError as error:
+        say(f"it does not serve: {error}")
+        return None
+
+
+def tuning_document(record: TuningRecord) -> dict[str, Any]:
+    """The record as JSON holds it, its schema first, each trial with its verdict."""
+    document: dict[str, Any] = plain(record)
+    trials = document.pop("trials")
+    return {
+        "schema": SCHEMA,
+        "recorded_at": document.pop("recorded_at"),
+        "model": document.pop("model"),
+        **document.pop("identity"),
+        "choices": document.pop("choices"),
+        "trials": [{"fit": trial.fit, **row} for trial, row in zip(record.trials, trials, strict=True)],
+        **document,
+        "final_mode": LRU,
+    }
