@@ -26,6 +26,7 @@ from keepwarm.vllm.stock import Block, Pool
 
 logger = logging.getLogger("vllm.computecache")
 
+GPU_MEDIUM = "GPU"  # vllm.distributed.kv_events.MEDIUM_GPU, also where the platform is a CPU
 LEAST_REMEMBERED_HASHES = 16_384  # evicted ones, beside as many as the pool has blocks
 _UNHASHED, _NEVER_HIT, _HIT = (SLOT[f"evicted_{name}"] for name in EVICTION_CLASSES)
 _REQUESTED = SLOT["evicted_then_requested_tokens"]
@@ -116,10 +117,12 @@ class Hooks:
 def attach(pool: Any, settings: Settings, counters: Counters) -> Hooks | None:
     """Let ``settings`` act on a pool just made, with nothing handed out but the null block.
 
-    Mutates the classes of the pool and of its free queue. None if the pool caches nothing. May raise, and
-    nothing is changed then.
+    Mutates the classes of the pool and of its free queue. None for a pool that caches nothing, or lies in
+    other memory than the GPU's, as those that KV blocks are offloaded to. May raise, and nothing is changed
+    then.
     """
-    if not pool.enable_caching:
+    if not pool.enable_caching or pool.medium != GPU_MEDIUM:
+        logger.info("ComputeCache: a pool without prefix caching, or outside the GPU, is left as it is")
         return None
     hooks = Hooks(pool, settings, counters)
     queue = pool.free_block_queue
@@ -225,12 +228,13 @@ def queue_class(stock_class: Any) -> Any:
 
 
 def wrap_constructor(pool_type: Any, on_made: Callable[[Any], None]) -> None:
-    """Let ``on_made`` hear of each pool that ``pool_type`` makes, once it is made. Mutates the class."""
+    """Let ``on_made`` hear of each pool of exactly this type, once it is made. Mutates the class."""
     stock_init = pool_type.__init__
 
     @wraps(stock_init)
     def init(self: Any, *args: Any, **options: Any) -> None:
         stock_init(self, *args, **options)
-        on_made(self)
+        if type(self) is pool_type:  # a subclass is not done yet, and may be made otherwise
+            on_made(self)
 
     pool_type.__init__ = init

@@ -47,6 +47,7 @@ class Pool(Protocol):
 
     num_gpu_blocks: int
     enable_caching: bool
+    medium: str
     hash_block_size: int
     blocks: Sequence[Block]
     free_block_queue: FreeQueue
