@@ -147,8 +147,11 @@ def _gate(report: PressureReport, fail_unless_preserved: bool) -> None:
 
 
 def _refusal(report: PressureReport) -> str:
+    from keepwarm._text import counted
+
     if report.failed_requests:
-        return f"{report.failed_requests} requests failed, so the hot prefix was not shown to be preserved"
+        failed = counted(report.failed_requests, "request")
+        return f"{failed} failed, so the hot prefix was not shown to be preserved"
     least = min(step.cached_tokens or 0 for step in report.steps)
     return (
         f"the hot prefix was not preserved: {least} of {report.warm_prefix_cached_tokens} cached tokens "

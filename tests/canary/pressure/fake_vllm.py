@@ -159,6 +159,7 @@ def served(fake: FakeVllm) -> Iterator[str]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        wbufsize = 2**16  # head and body in one packet, else each answer waits for an acknowledgement
 
         def _answer(self) -> None:
             content = self.rfile.read(int(self.headers.get("content-length", 0)))
