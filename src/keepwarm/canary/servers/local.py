@@ -145,9 +145,9 @@ class LocalServer(ServerAdapter):
         try:
             self._logs.mkdir(parents=True, exist_ok=True)
             self._group = ProcessGroup(argv, environment, self._log)
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError: a null byte in a setting
             raise ServerError(
-                f"vLLM cannot be started with {options.python!r}: {error.strerror}; "
+                f"vLLM cannot be started with {options.python!r}: {error}; "
                 f"name the interpreter of the environment with vLLM, and check the folder {str(self._logs)!r}"
             ) from error
 

@@ -50,6 +50,8 @@ class ProcessGroup:
             return
         if self.exit_code() is None:
             os.kill(self.pid, signal.SIGTERM)
+        else:  # what it left behind has nobody who would end it in good order
+            os.killpg(self.pid, signal.SIGTERM)
         self._wait_until_gone(patience_s)
         while self.members():
             os.killpg(self.pid, signal.SIGKILL)
