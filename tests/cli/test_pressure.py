@@ -6,22 +6,13 @@ from pathlib import Path
 
 import httpx2
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
-from keepwarm.cli import pressure
-from keepwarm.cli.boundary import Boundary
+from keepwarm.cli.app import app
 from tests.canary.pressure.fake_vllm import FakeVllm, served
 from tests.cli.test_commands import one_line
 
 KEY = "sk-a-secret-that-nobody-may-see"
-app = typer.Typer(cls=Boundary, rich_markup_mode=None)
-app.command("pressure")(pressure.command)
-
-
-@app.callback()
-def root() -> None:
-    """Commands, so that the one is called by its name."""
 
 
 def press(*arguments: str, **environment: str | None) -> Result:

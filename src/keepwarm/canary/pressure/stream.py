@@ -29,7 +29,6 @@ class StreamReader:
         self._first: float | None = None
         self._text: list[str] = []
         self._usage: dict[str, Any] | None = None
-        self._is_finished = False
 
     def read(self, lines: Iterable[str]) -> Generated:
         """All events of ``lines``, to ``[DONE]``. ValueError: the reason why they are no completion."""

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from keepwarm._console import facts, heading, to_text
 from keepwarm._text import count, counted, share, visible
-from keepwarm.canary.pressure.report import PressureReport, PressureStep
+from keepwarm.canary.pressure.report import PressureReport, PressureStep, Ttft
 
 _NONE = "–"
 
@@ -34,15 +34,27 @@ def _header(report: PressureReport) -> Iterator[tuple[str, str | Text]]:
     yield "mode", visible(report.mode)
     yield "cache", f"{counted(report.capacity_blocks, 'usable block')} of {report.block_size} tokens"
     yield "hot prefix", counted(report.hot_prefix_tokens, "token")
-    yield "flood", f"one-use prompts of {counted(report.flood_prompt_tokens, 'token')}, seed {report.seed}"
-    cold = _NONE if report.ttft.cold_s is None else _seconds(report.ttft.cold_s)
-    yield "hot TTFT", f"{cold} cold, {_seconds(report.ttft.warm_s)} warm"
+    flood_hits = sum(step.flood_cached_tokens for step in report.steps)
+    length = counted(report.flood_prompt_tokens, "token")
+    yield (
+        "flood",
+        f"one-use prompts of {length} (seed {report.seed}), {count(flood_hits)} tokens of them cached",
+    )
+    yield "hot TTFT", _hot_ttft(report.ttft)
+    if report.cold_prefix_cached_tokens:
+        hits = counted(report.cold_prefix_cached_tokens, "token")
+        yield "note", f"The first hot request hit {hits} that were there before the run."
     if not report.cache_reset:
         yield "note", "The server does not let its cache be reset: it may have held other prompts."
     for failure in report.failures:
         yield "failed", Text(f"{counted(failure.requests, 'request')}: {failure.reason}", style="yellow")
     for sentence in report.inconsistencies:
         yield "contradiction", Text(visible(sentence), style="yellow")
+
+
+def _hot_ttft(ttft: Ttft) -> str:
+    after = f"{_seconds(ttft.median_s)} after a batch (median), {_seconds(ttft.post_flood_s)} after the last"
+    return f"{_seconds(ttft.cold_s)} cold, {_seconds(ttft.warm_s)} warm, {after}"
 
 
 def _verdict(report: PressureReport) -> Text:
@@ -76,7 +88,6 @@ def _cells(report: PressureReport, step: PressureStep) -> Iterator[str]:
         yield from (_NONE, _NONE, _NONE, _NONE)
     else:
         assert step.counter_cached_tokens is not None
-        assert step.ttft_s is not None
         yield count(step.cached_tokens)
         yield share(step.cached_tokens, report.warm_prefix_cached_tokens)
         yield count(step.counter_cached_tokens)
@@ -84,5 +95,7 @@ def _cells(report: PressureReport, step: PressureStep) -> Iterator[str]:
     yield count(step.failed_requests)
 
 
-def _seconds(seconds: float) -> str:
+def _seconds(seconds: float | None) -> str:
+    if seconds is None:
+        return _NONE
     return f"{seconds:.2f} s" if seconds >= 1 else f"{1000 * seconds:,.0f} ms"
