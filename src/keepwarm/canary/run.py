@@ -98,7 +98,7 @@ def _take_candidate(
     try:
         return take_run(adapter, settings, measure)
     except ServerError as error:
-        say(f"the candidate does not serve: {error}")
+        say(f"the candidate does not serve: {first_line(error)}")
         return None
 
 
@@ -128,3 +128,8 @@ def _starts(adapter: ServerAdapter, settings: dict[str, str], measure: Instrumen
         return measure.plugin(adapter.base_url).mode == settings[MODE]
     except ServerError:
         return False
+
+
+def first_line(error: ServerError) -> str:
+    """Without the end of the server's log, which is in its file."""
+    return str(error).partition("\n")[0]

@@ -15,7 +15,7 @@ from keepwarm.canary.identity import Identity
 from keepwarm.canary.options import SCAN_LIMIT, TtftBudget, TuneOptions, check_tuning
 from keepwarm.canary.record import Model, model_of, now
 from keepwarm.canary.rollback import LRU, Drill, drill
-from keepwarm.canary.run import Say, take_baseline
+from keepwarm.canary.run import Say, first_line, take_baseline
 from keepwarm.canary.runs import Instruments, Run, take_run
 from keepwarm.canary.servers.base import ServerAdapter
 from keepwarm.vllm.settings import MODE, RULE, SCAN_LIMITS, Rule
@@ -163,7 +163,7 @@ def _try(adapter: ServerAdapter, settings: Mapping[str, str], measure: Instrumen
     try:
         return take_run(adapter, settings, measure)
     except ServerError as error:
-        say(f"it does not serve: {error}")
+        say(f"it does not serve: {first_line(error)}")
         return None
 
 
