@@ -110,16 +110,14 @@ def _ms(time_s: float) -> str:
 
 
 def _checks(checks: Sequence[Check]) -> list[str]:
-    rows = [(check.code, check.outcome, check.message, _figures(check)) for check in checks]
-    return _table(("check", "outcome", "asks that", "figures"), rows)
+    return [f"- {check.outcome}: **{check.code}**, {check.message}{_figures(check)}" for check in checks]
 
 
 def _figures(check: Check) -> str:
-    """Those that say something, in order."""
-    known = ((name, value) for name, value in check.figures.items() if value is not None and value != "")
-    return ", ".join(
-        f"{name} {value:.3f}" if isinstance(value, float) else f"{name} {value}" for name, value in known
-    )
+    """Those that say something, in parentheses; names are the record's."""
+    known = [(name, value) for name, value in check.figures.items() if value is not None and value != ""]
+    said = (f"{name} {value:.3f}" if isinstance(value, float) else f"{name} {value}" for name, value in known)
+    return f" ({', '.join(said)})" if known else ""
 
 
 def _drill(drill: Drill) -> list[str]:
