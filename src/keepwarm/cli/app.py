@@ -13,7 +13,7 @@ from keepwarm.cli.output import write_text
 
 app = typer.Typer(
     cls=Boundary,
-    help="Find out why an LLM application's prompts miss the prefix cache.",
+    help="Find out why LLM prompts miss the prefix cache, and keep the right blocks warm.",
     rich_markup_mode=None,  # help is plain text: rich alone would cost more than the rest of the start
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -41,4 +41,4 @@ def _root(
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
-    """Find out why an LLM application's prompts miss the prefix cache."""
+    """Find out why LLM prompts miss the prefix cache, and keep the right blocks warm."""
