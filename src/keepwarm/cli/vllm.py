@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -49,7 +51,7 @@ def install_command(
     lines = [f"ComputeCache {verb} vLLM {done.vllm}; it does nothing until COMPUTECACHE_MODE is set"]
     lines += [f"  edited  {path}" for path in done.edited] + [f"  added   {path}" for path in done.added]
     if not check:
-        lines.append(f"test it there: python {done.added[-1]}")
+        lines.append(f"test it there: python {shlex.quote(str(Path(source_dir) / done.added[-1]))}")
     write_text("\n".join(lines) + "\n")
 
 

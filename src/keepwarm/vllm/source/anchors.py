@@ -21,18 +21,19 @@ _LOOKS_LIKE = 0.6  # similarity from which a line is taken for one that was edit
 
 
 class Edit(NamedTuple):
-    """Lines added before or after the one place where ``anchor`` stands."""
+    """A line added before or after the only one that is ``anchor``."""
 
     name: str
     path: str
-    anchor: str  # whole lines, without the last line's end
+    anchor: str  # a whole line
     place: Literal["before", "after"]
     added: str
 
     def apply(self, text: str) -> str:
-        """``text`` with the lines added; the anchor stands there once."""
-        lines = [self.added, self.anchor] if self.place == "before" else [self.anchor, self.added]
-        return f"\n{text}".replace(f"\n{self.anchor}\n", "\n" + "\n".join(lines) + "\n")[1:]
+        """``text`` with the line added; the anchor stands there once."""
+        lines = text.split("\n")
+        lines.insert(lines.index(self.anchor) + (self.place == "after"), self.added)
+        return "\n".join(lines)
 
 
 EDITS = (
@@ -96,7 +97,7 @@ def check_anchors(sources: Mapping[str, Source]) -> None:
 def _edits_that_miss(sources: Mapping[str, Source]) -> Iterator[Mismatch]:
     for edit in EDITS:
         text = sources[edit.path].text
-        times = f"\n{text}".count(f"\n{edit.anchor}\n")
+        times = text.split("\n").count(edit.anchor)
         if times != 1:
             reason = f"{edit.anchor.strip()!r} stands there {times} times, not once"
             yield Mismatch(edit.name, edit.path, _line_like(edit.anchor, text), reason)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -18,6 +19,7 @@ _SUITE = "keepwarm.vllm.source.test_computecache_safety"
 _HEADER = "# SPDX-License-Identifier: Apache-2.0\n# ruff: noqa\n# mypy: ignore-errors\n"
 
 
+@cache
 def policy_module() -> str:
     """The text of ``vllm/v1/core/computecache.py``; the same for the same keepwarm."""
     sources = _sources()
@@ -37,6 +39,7 @@ SHA-256 of their text: {digest}
 {bundle(sources, _ROOT)}"""
 
 
+@cache
 def safety_suite() -> str:
     """The text of the suite; it finds the policy beside it or in the checkout, and needs no vLLM."""
     sources = _sources()

@@ -39,8 +39,7 @@ def write_all(writes: Sequence[Write]) -> None:
             _commit(write)
         _flush_folders(writes)
     except BaseException as error:
-        for write in reversed(done):
-            _put_back(write.target)
+        _put_back(done)
         if isinstance(error, OSError):
             raise InputError(f"cannot write {_place(error, writes)}; nothing was changed") from error
         raise
@@ -64,12 +63,18 @@ def _commit(write: Write) -> None:
         write.target.unlink()
 
 
-def _put_back(target: Path) -> None:
-    old = _beside(target, _OLD)
-    if old.exists():
-        old.replace(target)
-    else:
-        _remove(target)
+def _put_back(done: Sequence[Write]) -> None:
+    """Last first, so that the manifest stays if this fails half-way."""
+    for write in reversed(done):
+        old = _beside(write.target, _OLD)
+        try:
+            if old.exists():
+                old.replace(write.target)
+            else:
+                write.target.unlink(missing_ok=True)
+        except OSError as error:
+            place = _place(error, done)
+            raise InputError(f"cannot put back {place}; when it can be, `keepwarm vllm uninstall`") from error
 
 
 def _write_beside(target: Path, suffix: str, content: bytes, mode: int) -> None:
@@ -98,7 +103,8 @@ def _beside(target: Path, suffix: str) -> Path:
 
 
 def _remove(path: Path) -> None:
-    path.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        path.unlink()
 
 
 def _place(error: OSError, writes: Sequence[Write]) -> str:
