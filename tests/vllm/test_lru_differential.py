@@ -1,4 +1,4 @@
-"""In mode ``lru`` the plugin changes nothing: of two schedulers of vLLM one is hooked, and both decide alike."""
+"""In mode ``lru`` the plugin changes nothing: a hooked scheduler of vLLM decides as an unhooked one does."""
 
 from __future__ import annotations
 
