@@ -255,6 +255,16 @@ def test_failed_requests_are_counted_with_their_reason(status: int) -> None:
     assert not report.hot_prefix_preserved
 
 
+def test_a_server_that_fails_again_and_again_is_given_up() -> None:
+    down = {number: lambda _: httpx2.Response(503, text="busy") for number in range(4, 99)}
+    fake = FakeVllm(broken=down)
+    with pytest.raises(
+        ServerError, match="flood of step 2: 5 requests in a row failed, the last with 'HTTP 503: busy'"
+    ):
+        press(fake, PressureOptions(flood=(1, 40)))
+    assert len(fake.bodies) == 4 + 5
+
+
 STREAMS: dict[str, tuple[str, str]] = {
     "dies": ('data: {"choices": [{"text": "a"}]}\n\n', "the stream ended before its last chunk"),
     "garbage": ("data: {\n\n", "a chunk of the stream is not JSON"),

@@ -62,7 +62,7 @@ def run_pressure(
 
     Raises:
         ServerError: the server cannot be reached, does not tell its limits, its usage or its counters,
-            does not cache prefixes, or leaves no room for the workload.
+            does not cache prefixes, fails five requests in a row, or leaves no room for the workload.
         InputError: options that no server could make sense of.
     """
     check_options(options)

@@ -18,6 +18,8 @@ from keepwarm.canary.pressure.stream import Generated
 # The API server passes the tokens of an engine step on just before it counts them.
 _COUNTER_TRIES = 10
 _COUNTER_PAUSE_S = 0.1
+# A server that hangs would cost the whole time limit for each request.
+_MOST_FAILURES_IN_A_ROW = 5
 
 
 class Flooded(NamedTuple):
@@ -30,7 +32,8 @@ class Flooded(NamedTuple):
 class Sender:
     """Sends hot and one-use requests and keeps what went wrong: failures and contradictions.
 
-    All methods raise ServerError: ``/metrics`` cannot be read, or usage is not told in full.
+    All methods raise ServerError: ``/metrics`` cannot be read, usage is not told in full, or five requests in
+    a row failed.
     """
 
     def __init__(
@@ -43,6 +46,7 @@ class Sender:
         self._options = options
         self._hot_prefix = prompts.one_use(sizes.hot_tokens)
         self._failures: Counter[str] = Counter()
+        self._failed_in_a_row = 0
         self.inconsistencies: list[str] = []
 
     @property
@@ -95,7 +99,14 @@ class Sender:
             )
         except RequestFailed as failure:
             self._failures[str(failure)] += 1
+            self._failed_in_a_row += 1
+            if self._failed_in_a_row >= _MOST_FAILURES_IN_A_ROW:
+                raise ServerError(
+                    f"{where}: {self._failed_in_a_row} requests in a row failed, the last with "
+                    f"{str(failure)!r}; look at the log of {self._client.name}"
+                ) from failure
             return None
+        self._failed_in_a_row = 0
         if generated.prompt_tokens != len(prompt):
             self.inconsistencies.append(
                 f"{where}: {len(prompt)} tokens were sent, the server counted {generated.prompt_tokens}"
