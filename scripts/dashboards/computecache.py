@@ -89,7 +89,7 @@ COMPUTECACHE = Dashboard(
                 ),
                 Panel(
                     "Demoted blocks",
-                    "Blocks per second that were moved towards the head of the free list: stale, or too many.",
+                    "Blocks per second moved towards the head of the free list: stale, or too many.",
                     [Query(rate("computecache_demoted_blocks_total"))],
                     unit="ops",
                 ),
@@ -107,7 +107,7 @@ COMPUTECACHE = Dashboard(
                 ),
                 Panel(
                     "Gap between uses, median",
-                    "Between two hits of a block, of the same sample.",
+                    "Between two hits of a block, of the same sample, known once the block is evicted.",
                     [Query(quantile(0.5, "vllm:kv_block_reuse_gap_seconds"))],
                     unit="s",
                 ),
