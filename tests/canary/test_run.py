@@ -69,7 +69,7 @@ def test_refused_is_rolled_back_recorded_and_stopped() -> None:
     assert [reason.code for reason in record.reasons()] == ["gain"]
     assert adapter.events[-2:] == ["start lru", "stop"]
     with pytest.raises(GateRefusal, match="gain"):
-        gate(record.accepted, record.reasons(), "the candidate is to be accepted")
+        gate(record.accepted, record.reasons(), "the candidate is not accepted")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The canary on the real server: LRU loses the prefix, the candidate keeps it, one setting brings LRU back."""
+"""The canary on the real server: what LRU loses, what the candidate keeps, and the way back."""
 
 from __future__ import annotations
 
@@ -12,13 +12,18 @@ from keepwarm.canary.options import CanaryOptions, TtftBudget, TuneOptions
 from keepwarm.canary.pressure import PressureOptions
 from keepwarm.canary.record import CanaryRecord, canary_document
 from keepwarm.canary.run import run_canary
-from keepwarm.canary.runs import instruments
+from keepwarm.canary.runs import Run, instruments
 from keepwarm.canary.servers.local import LocalServer, cpu_options
 from keepwarm.canary.tune import run_tuning
 
 ANY_SPEED = 1000.0  # other tests and builds share these cores; `make canary` holds the budget
 PRESSURE = PressureOptions(hot_tokens=800, flood_tokens=810, flood=(1, 2, 4, 8, 24))
 LRU_TOKENS = (800, 800, 416, 0, 0)
+
+
+def texts(run: Run) -> list[str | None]:
+    """What the hot request generated after each step."""
+    return [step.text for step in run.pressure.steps]
 
 
 @pytest.fixture
@@ -40,7 +45,7 @@ def test_canary_on_the_real_server(server: LocalServer) -> None:
     assert record.candidate.plugin.reordered_decisions > 0
     assert record.drill.run is not None
     assert record.drill.run.hot_cached_tokens() == LRU_TOKENS
-    assert record.drill.run.hot_texts() == record.baseline.hot_texts() == record.candidate.hot_texts()
+    assert texts(record.drill.run) == texts(record.baseline) == texts(record.candidate)
     document = canary_document(record)
     assert document["model"]["name"] == "tiny"
     assert document["versions"]["vllm"] == "0.32.0"

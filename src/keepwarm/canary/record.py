@@ -151,4 +151,4 @@ def gate(accepted: bool, reasons: list[Check], what: str) -> None:
     """Raises GateRefusal with the reasons, if there is one to refuse."""
     if not accepted:
         said = "; ".join(f"{reason.code} ({reason.message})" for reason in reasons) or "see the record"
-        raise GateRefusal(f"{what}: not so: {said}")
+        raise GateRefusal(f"{what}: {said}")

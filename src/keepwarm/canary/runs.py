@@ -26,10 +26,6 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         """Of the hot request after each step; None where it failed."""
         return tuple(step.cached_tokens for step in self.pressure.steps)
 
-    def hot_texts(self) -> tuple[str | None, ...]:
-        """What the hot request generated after each step; None where it failed."""
-        return tuple(step.text for step in self.pressure.steps)
-
     def hot_ttfts_s(self) -> tuple[float | None, ...]:
         """Of the hot request after each step; None where it failed."""
         return tuple(step.ttft_s for step in self.pressure.steps)

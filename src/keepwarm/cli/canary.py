@@ -93,7 +93,7 @@ def run_command(
             adapter, options, _instruments(options.pressure, device), keep=keep, say=write_error
         )
     _show(canary_document(record) if json else canary_markdown(record))
-    gate(record.accepted, record.reasons(), "the candidate is to be accepted")
+    gate(record.accepted, record.reasons(), "the candidate is not accepted")
 
 
 def tune_command(
@@ -167,7 +167,7 @@ def tune_command(
     gate(
         record.found and record.drill.passed,
         [reason for reason in (found, *record.drill.checks) if reason.refused],
-        "a scan limit is to be found",
+        "tuning found no setting to recommend",
     )
 
 
