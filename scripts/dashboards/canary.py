@@ -94,7 +94,7 @@ CANARY = Dashboard(
                 ),
                 Panel(
                     "Requests finished",
-                    "Per second, by how they ended: stop and length are answers, abort and error are not.",
+                    "Per second, by how they ended: stop and length are answers, the others are not.",
                     [
                         Query(
                             rate("vllm:request_success_total", "role, finished_reason"),
