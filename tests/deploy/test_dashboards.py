@@ -93,7 +93,8 @@ def test_grafana_finds_the_data_source_and_the_dashboards() -> None:
     grafana = services()["grafana"]
     mounts = dict(volume.split(":")[:2] for volume in grafana["volumes"])
     assert mounts["./grafana/dashboards"] == provider["options"]["path"]
-    assert mounts["./grafana/provisioning"] == "/etc/grafana/provisioning"
+    for kind in ("dashboards", "datasources"):
+        assert mounts[f"./grafana/provisioning/{kind}"] == f"/etc/grafana/provisioning/{kind}"
     home = grafana["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
     assert home == f"{provider['options']['path']}/{CANARY.name}.json"
 
