@@ -67,7 +67,6 @@ class Keeper:
                 counters.add("scanned_blocks", policy.scanned_blocks - scanned)
             if policy.demoted_blocks != demoted:
                 counters.add("demoted_blocks", policy.demoted_blocks - demoted)
-            counters.set("protected_blocks", policy.protected_blocks)
             self._log_now_and_then()
         if spent_ns > self._settings.decision_budget_us * 1000:
             self.faults.note("slow", f"a decision took {spent_ns // 1000} µs")
@@ -108,6 +107,8 @@ class Keeper:
             if run:
                 insert(self._queue, run, before)
         self._append_watched(watched)
+        with suppress(Exception):
+            self._counters.set("protected_blocks", self.policy.protected_blocks)
         return True
 
     def freed_blank(self, blocks: Sequence[Block]) -> Sequence[Block]:
