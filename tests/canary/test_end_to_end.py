@@ -109,7 +109,7 @@ def test_a_markdown_without_a_candidate_or_a_drill() -> None:
 def test_tuning(unit: str) -> None:
     server = PoolServer()
     options = TuneOptions(
-        scan_limits=(16, 4),
+        scan_limits=(64, 4, 128),
         pressure=PRESSURE,
         p95_ttft_budget=TtftBudget(value=ANY_SPEED, unit=unit),  # type: ignore[arg-type]
     )
@@ -118,10 +118,15 @@ def test_tuning(unit: str) -> None:
     )
     assert [event for event in server.events if event.startswith("start")] == [
         "start lru",
-        *(f"start active {rule} {limit}" for rule in ("boundary", "window") for limit in (4, 16)),
-        "start lru window 16",
+        *(f"start active {rule} {limit}" for rule in ("boundary", "window") for limit in (4, 64, 128)),
+        "start lru window 128",
     ]
     assert server.events[-1] == "stop"
+    # The window keeps the prefix only if it holds more cold blocks than a prompt takes.
+    assert [(choice.rule, choice.scan_limit) for choice in record.choices] == [
+        ("boundary", 4),
+        ("window", 128),
+    ]
     document = json.loads(to_json(tuning_document(record)))
     assert list(document) == [
         "schema", "recorded_at", "model", "device", "versions", "commit", "uncommitted_changes", "choices",
@@ -131,4 +136,4 @@ def test_tuning(unit: str) -> None:
     assert list(document["trials"][0]) == [
         "fit", "rule", "scan_limit", "run", "protects", "p95_ttft_s", "p95_ratio", "within_budget",
     ]  # fmt: skip
-    assert tuning_markdown(record).startswith("# Canary tuning: ")
+    assert tuning_markdown(record).startswith("# Canary tuning: boundary with 4, window with 128\n")

@@ -93,13 +93,22 @@ def test_left_running(run: Keepwarm, server: PoolServer) -> None:
 
 def test_tune(run: Keepwarm, server: PoolServer) -> None:
     result = run("tune", *QUICK[:4], "--scan-limits", "4,16", "--p95-ttft-budget", "60s")
-    # The fake's plugin does not tell its rule, so no trial counts as in effect.
-    assert result.exit_code == 1
-    assert "some scan limit keeps the prefix within the budget" in result.stderr.splitlines()[-1]
+    assert result.exit_code == 0, result.stderr
     assert "| window   | 16 " in result.stdout
     document = json.loads(Path("canary/canary-tuning.json").read_text())
     assert document["options"]["p95_ttft_budget"] == {"value": 60.0, "unit": "s"}
-    assert len(document["trials"]) == 4
+    assert document["choices"] == [
+        {"rule": "boundary", "scan_limit": 4},
+        {"rule": "window", "scan_limit": None},
+    ]
+    assert server.mode == "stopped"
+
+
+def test_tuning_that_finds_nothing_exits_1(run: Keepwarm, server: PoolServer) -> None:
+    result = run("tune", *QUICK[:4], "--scan-limits", "4", "--p95-ttft-budget", "0.000001s")
+    assert result.exit_code == 1
+    assert "some scan limit keeps the prefix within the budget" in result.stderr.splitlines()[-1]
+    assert json.loads(Path("canary/canary-tuning.json").read_text())["final_mode"] == "lru"
 
 
 def test_a_termination_ends_the_server(
