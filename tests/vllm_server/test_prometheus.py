@@ -14,7 +14,7 @@ import re
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -72,8 +72,9 @@ class Prometheus:
     def rules(self) -> list[dict[str, Any]]:
         return [rule for group in self.data("rules")["groups"] for rule in group["rules"]]
 
-    def alert_states(self) -> dict[str, str]:
-        return {rule["name"]: rule["state"] for rule in self.rules()}
+    def noticed(self) -> set[str]:
+        """The alerts that fire, or will if nothing changes."""
+        return {rule["name"] for rule in self.rules() if rule["state"] in {"pending", "firing"}}
 
     def is_ready(self) -> bool:
         with contextlib.suppress(httpx2.HTTPError):
@@ -93,11 +94,13 @@ def stack(cpu_server: Any, tiny_model_dir: Path, tmp_path_factory: pytest.TempPa
     cpu_server.stop()  # the one that other tests share: two are enough for two cores
     folder = tmp_path_factory.mktemp("stack")
     options = cpu_options(str(tiny_model_dir), arguments=("--load-format", "dummy"))
+    # On two busy cores a decision may be interrupted for longer than its budget: no fault of the policy.
+    settings = {"COMPUTECACHE_DECISION_BUDGET_US": "10000000"}
     with contextlib.ExitStack() as exits:
         servers = {}
         for role, mode in ROLES.items():
             servers[role] = exits.enter_context(LocalServer(options, folder / role))
-            servers[role].start({"COMPUTECACHE_MODE": mode})
+            servers[role].start({**settings, "COMPUTECACHE_MODE": mode})
         yield Stack(exits.enter_context(running_prometheus(servers, folder)), servers)
 
 
@@ -184,41 +187,56 @@ def test_every_query_of_the_dashboards_returns_data(unanswered: dict[Query, dict
     assert unanswered == {}
 
 
+# A scrape that took too long leaves a gap of a second, so what follows is asked until the answer is right.
+
+
 def test_the_dashboards_show_what_the_canary_gains(stack: Stack, unanswered: Any) -> None:
-    hits = stack.prometheus.samples("sum by (role) (vllm:prefix_cache_hits_total)")
-    lost = stack.prometheus.samples("sum by (role) (computecache_evicted_then_requested_tokens_total)")
-    assert hits["canary"] > hits["baseline"]
-    assert lost["canary"] < lost["baseline"]
+    def gained() -> bool:
+        hits = stack.prometheus.samples("sum by (role) (vllm:prefix_cache_hits_total)")
+        lost = stack.prometheus.samples("sum by (role) (computecache_evicted_then_requested_tokens_total)")
+        return (
+            hits.keys() == lost.keys() == ROLES.keys()
+            and hits["canary"] > hits["baseline"]
+            and lost["canary"] < lost["baseline"]
+        )
+
+    reaches(gained, True)
 
 
 def test_every_selector_of_the_alerts_has_data(stack: Stack, unanswered: Any) -> None:
     rules = stack.prometheus.rules()
     selectors = {selector for rule in rules for selector in SELECTOR.findall(rule["query"])}
     assert len(selectors) > len(rules)
-    assert [selector for selector in sorted(selectors) if not stack.prometheus.samples(selector)] == []
+    reaches(lambda: [one for one in sorted(selectors) if not stack.prometheus.samples(one)], [])
 
 
 def test_alerts_evaluate_and_are_quiet_on_healthy_servers(stack: Stack, unanswered: Any) -> None:
-    rules = stack.prometheus.rules()
-    assert [rule.get("lastError") for rule in rules if rule["health"] != "ok"] == []
-    states = stack.prometheus.alert_states()
+    reaches(
+        lambda: [rule.get("lastError") for rule in stack.prometheus.rules() if rule["health"] != "ok"], []
+    )
+    # The others compare loads or times, which a test does not promise.
     must_be_quiet = {
         "ComputeCacheTripped", "ComputeCacheFaults", "ComputeCacheModeDiffers", "VllmServerDown",
         "CanaryHitRateBelowBaseline", "KvCacheUsageHigh",
     }  # fmt: skip
-    assert {name: states[name] for name in must_be_quiet} == dict.fromkeys(must_be_quiet, "inactive")
+    reaches(lambda: must_be_quiet & stack.prometheus.noticed(), set())
 
 
-def test_a_canary_that_is_rolled_back_or_gone_is_noticed(stack: Stack, unanswered: Any) -> None:
-    """Last, since it ends the canary. What an alert does after it is pending, promtool tests."""
+@pytest.mark.long  # for a start of its own; from pending on, promtool tests what an alert does
+def test_a_canary_that_was_rolled_back_is_noticed(stack: Stack, unanswered: Any) -> None:
     stack.servers["canary"].start({"COMPUTECACHE_MODE": "lru"})
-    wait_for(lambda: stack.prometheus.alert_states()["ComputeCacheModeDiffers"] != "inactive")
+    reaches(lambda: "ComputeCacheModeDiffers" in stack.prometheus.noticed(), True)
+
+
+def test_a_canary_that_is_gone_is_noticed(stack: Stack, unanswered: Any) -> None:
+    """Last, since it ends the canary."""
     stack.servers["canary"].stop()
-    wait_for(lambda: stack.prometheus.alert_states()["VllmServerDown"] != "inactive")
+    reaches(lambda: "VllmServerDown" in stack.prometheus.noticed(), True)
 
 
-def wait_for(condition: Any) -> None:
+def reaches(look: Callable[[], object], expected: object) -> None:
+    """Look until it is so, and fail with what was seen last if it never is."""
     deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline
+    while (seen := look()) != expected and time.monotonic() < deadline:
         time.sleep(0.2)
+    assert seen == expected
