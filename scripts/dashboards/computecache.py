@@ -84,8 +84,9 @@ COMPUTECACHE = Dashboard(
                 ),
                 Panel(
                     "Protected blocks",
-                    "Free blocks behind the boundary: hit before, and not stale.",
-                    [Query(per_role("computecache_protected_blocks"))],
+                    "Free blocks behind the boundary, the most of late: hit before, and not stale. While a "
+                    "request uses them, they are not among the free ones.",
+                    [Query("sum by (role) (max_over_time(computecache_protected_blocks[$__rate_interval]))")],
                 ),
                 Panel(
                     "Demoted blocks",
