@@ -4,13 +4,14 @@ It sets KEEPWARM_TEST_VLLM; elsewhere they are not collected. Where they are, mi
 For every module here:
 
 - ``tiny_model_dir``, ``smollm2_dir``: the folders that scripts/make_models.py fills. ``tiny`` has no weights.
-- ``cpu_server(settings, model=..., **options)``: a running ``LocalServer`` with ``settings`` in its environment,
-  the tiny model unless another folder is given, and further options as ``cpu_options`` takes them (128 blocks of
-  16 tokens unless said otherwise). Its prefix cache is empty. ``served_model`` is what requests call the model.
+- ``cpu_server(settings, model=..., **options)``: a running ``LocalServer`` with ``settings`` in its
+  environment, the tiny model unless another folder is given, and further options as ``cpu_options`` takes
+  them (128 blocks of 16 tokens unless said otherwise). Its prefix cache is empty.
+- ``served_model``: what requests call the model, whichever it is.
 
-A start takes half a minute, and the machine has two cores: at most one server runs at a time. The one that runs
-is handed out again if it is asked for with the same arguments, and is stopped if it is not; it ends with the
-test run. A test may stop or restart it itself.
+A start takes half a minute, and the machine may have two cores: at most one server runs at a time. The one
+that runs is handed out again if it is asked for with the same arguments, and stopped if it is not; it ends
+with the test run. A test may stop or restart it itself.
 """
 
 from __future__ import annotations

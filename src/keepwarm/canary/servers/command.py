@@ -98,19 +98,24 @@ class CommandServer(ServerAdapter):
 
     def _end(self) -> None:
         """The stop command, until nobody answers; then whatever the start command left in its group."""
-        limit = time.monotonic() + self._options.stop_within_s
+        patience_s = self._options.stop_within_s
         try:
             stopping = self._run("stop", self._options.stop)
-        except ServerError:  # the caller sees that the server still answers
-            stopping = None
-        while time.monotonic() < limit and (
-            (stopping is not None and stopping.exit_code() is None) or is_up(self.base_url)
-        ):
-            time.sleep(_POLL_S)
-        group, self._group = self._group, None
-        for left in (stopping, group):
-            if left is not None:
-                left.end(self._options.stop_within_s)
+            limit = time.monotonic() + patience_s
+            while not self._has_stopped(stopping) and time.monotonic() < limit:
+                time.sleep(_POLL_S)
+            stopping.end(patience_s)
+        except ServerError:  # it cannot be run; whoever asked sees that the server still answers
+            pass
+        finally:
+            group, self._group = self._group, None
+            if group is not None:
+                group.end(patience_s)
+
+    def _has_stopped(self, stopping: ProcessGroup) -> bool:
+        """Nothing more to wait for: the command failed, or it is through and nobody answers any more."""
+        code = stopping.exit_code()
+        return code is not None and (code != 0 or not is_up(self.base_url))
 
     def _run(self, name: str, argv: tuple[str, ...]) -> ProcessGroup:
         self._runs += 1

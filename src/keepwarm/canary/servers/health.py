@@ -20,10 +20,14 @@ def checked_url(url: str) -> str:
     Raises:
         InputError: it is no http address, or it holds a password, which messages would repeat.
     """
-    parts = urlsplit(url)
-    if parts.username or parts.password:
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets of IPv6 that do not close, a port that is no number
+        is_address = False
+    if "@" in url:
         raise InputError("the base URL holds a user name or password; leave it out, and set VLLM_API_KEY")
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if not is_address:
         raise InputError(f"{url!r} is not the address of a server; write it like http://127.0.0.1:8000")
     return url.rstrip("/").removesuffix("/v1")
 

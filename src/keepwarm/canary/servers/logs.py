@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ _MOST_BYTES = 256 * 1024
 def secrets_of(environment: Mapping[str, str], arguments: Sequence[str] = ()) -> frozenset[str]:
     """Values whose variable or option (``--api-key VALUE`` or ``--api-key=VALUE``) is named like a secret."""
     found = {value for name, value in environment.items() if _SECRET_NAME.search(name)}
-    for option, value in zip(arguments, (*arguments[1:], ""), strict=True):
+    for option, value in itertools.pairwise((*arguments, "")):
         name, equals, written = option.partition("=")
         if name.startswith("--") and _SECRET_NAME.search(name):
             found.add(written if equals else value)
