@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,27 @@ def test_status_as_a_document(keepwarm_cli: Keepwarm, tree: str) -> None:
     assert list(full) == list(bare)
     assert (full["state"], full["vllm"], full["matches_this_keepwarm"]) == ("installed", "0.32.0", True)
     assert {"path": MODULE_PATH, "state": "installed"} in full["files"]
+
+
+def test_the_commands_of_the_guide_run(
+    keepwarm_cli: Keepwarm, tree: str, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (repository / "docs" / "how-to" / "install-in-vllm.md").read_text()
+    commands = re.findall(r"^keepwarm (vllm .*) vllm((?: --check)?)$", page, re.MULTILINE)
+    assert [command for command, _ in commands] == [
+        "vllm install",
+        "vllm install",
+        "vllm status",
+        "vllm uninstall",
+    ]
+    (Path(tree) / "tests/v1/core").mkdir(parents=True)
+    Path(tree).rename("vllm")
+    outputs = []
+    for command, option in commands:
+        result = keepwarm_cli(*command.split(), "vllm", *option.split())
+        assert (result.exit_code, result.stderr) == (0, "")
+        outputs.append(result.stdout)
+    assert f"```text\n{outputs[1]}```" in page
 
 
 def test_refusals_are_one_line(keepwarm_cli: Keepwarm, tree: str) -> None:

@@ -20,6 +20,12 @@ def test_a_checkout_is_what_its_tag_says(silent: Path) -> None:
     assert check_version(silent, None) == Saying("0.32.0", "the git tag at HEAD")
 
 
+def test_a_shallow_clone_of_the_tag_knows_it(silent: Path, tmp_path: Path) -> None:
+    commit(silent, "v0.32.0")
+    git(tmp_path, "clone", "-q", "--depth", "1", "--branch", "v0.32.0", f"file://{silent}", "clone")
+    assert check_version(tmp_path / "clone", None) == Saying("0.32.0", "the git tag at HEAD")
+
+
 def test_a_plain_tag_counts_as_well(silent: Path) -> None:
     commit(silent)
     git(silent, "tag", "v0.32.0")
