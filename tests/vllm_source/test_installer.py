@@ -3,16 +3,19 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from keepwarm import __version__
 from keepwarm._errors import InputError
-from keepwarm.vllm.fingerprints import BLOCK_POOL, KV_CACHE_UTILS
+from keepwarm.vllm.fingerprints import BLOCK_POOL, KV_CACHE_UTILS, find
 from keepwarm.vllm.source import anchors, install, installer, manifest, status, uninstall
 from keepwarm.vllm.source.policy_module import MODULE_PATH, policy_module, safety_suite
-from tests.vllm_source.trees import FILES, METRICS, picture, write_tree
+from tests.vllm_source.trees import FILES, METRICS, NAMES, picture, write_tree
 
 SUITE_BESIDE = "vllm/v1/core/computecache_safety.py"
 SUITE_IN_TESTS = "tests/v1/core/test_computecache_safety.py"
@@ -309,3 +312,40 @@ def test_a_damaged_manifest_is_not_trusted(tree: Path, damage) -> None:  # type:
 
 def test_status_of_a_tree_that_was_never_touched(tree: Path) -> None:
     assert status(str(tree)) == installer.Status("not-installed")
+
+
+@given(
+    path=st.sampled_from(list(NAMES)), at=st.integers(0, 30), kind=st.sampled_from(["add", "drop", "double"])
+)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_one_line_of_drift_is_refused_or_undone_byte_for_byte(
+    tmp_path_factory: pytest.TempPathFactory, path: str, at: int, kind: str
+) -> None:
+    tree = write_tree(tmp_path_factory.mktemp("drift"))
+    place = tree / path
+    lines = place.read_text().splitlines(keepends=True)
+    at = min(at, len(lines) - 1)
+    lines[at : at + 1] = {"add": ["# mine\n", lines[at]], "drop": [], "double": [lines[at]] * 2}[kind]
+    place.write_text("".join(lines))
+    before, refusal = picture(tree), ""
+    try:
+        install(str(tree))
+    except InputError as error:
+        refusal = str(error)
+    else:
+        assert status(str(tree)).state == "installed"
+        uninstall(str(tree))
+    assert picture(tree) == before
+    assert bool(refusal) != stands(path, "".join(lines))
+    assert not refusal or re.match(rf"anchor '.+' does not match at {path}:\d+: ", refusal)
+
+
+def stands(path: str, text: str) -> bool:
+    """Whether the functions and the lines to edit of a stand-in are what they were."""
+    try:
+        now, then = (find(each, NAMES[path]) for each in (text, FILES[path]))
+    except SyntaxError:
+        return False
+    same = {name: one.digest for name, one in now.items()} == {name: one.digest for name, one in then.items()}
+    anchored = [edit.anchor for edit in anchors.EDITS if edit.path == path]
+    return same and all(text.splitlines().count(line) == 1 for line in anchored)

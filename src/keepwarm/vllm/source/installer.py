@@ -11,7 +11,13 @@ from keepwarm import __version__
 from keepwarm._errors import InputError
 from keepwarm.vllm.source import anchors, manifest
 from keepwarm.vllm.source.manifest import FileState, Installed, Manifest, digest, read_manifest
-from keepwarm.vllm.source.policy_module import MODULE_PATH, policy_module, safety_suite, suite_path
+from keepwarm.vllm.source.policy_module import (
+    MODULE_PATH,
+    SUITE_PATHS,
+    policy_module,
+    safety_suite,
+    suite_path,
+)
 from keepwarm.vllm.source.tree import (
     Source,
     as_source,
@@ -22,7 +28,7 @@ from keepwarm.vllm.source.tree import (
     refuse_read_only,
 )
 from keepwarm.vllm.source.version import check_version
-from keepwarm.vllm.source.writing import NEW_FILE_MODE, Write, write_all
+from keepwarm.vllm.source.writing import NEW_FILE_MODE, Write, clean_up, write_all
 
 State = Literal["not-installed", "installed", "incomplete", "drifted"]
 
@@ -67,6 +73,7 @@ def install(source_dir: str, *, check: bool = False, assume_version: str | None 
         for write in writes:
             refuse_read_only(root, write.target.relative_to(root).as_posix())
         if not check:
+            _clean_up(root)
             write_all(writes)
         edited = tuple(file.path for file in wanted if file.original is not None)
         added = tuple(file.path for file in wanted if file.original is None)
@@ -80,6 +87,7 @@ def uninstall(source_dir: str) -> tuple[str, ...]:
     """
     root = open_tree(source_dir)
     with locked(root):
+        _clean_up(root)
         recorded = read_manifest(root)
         if recorded is None:
             return ()
@@ -110,6 +118,12 @@ def status(source_dir: str) -> Status:
         all(digests.get(path) == sha256 for path, sha256 in ours.items()),
         tuple(states.items()),
     )
+
+
+def _clean_up(root: Path) -> None:
+    """After a process that was killed; nobody else is at work here."""
+    edited = (edit.path for edit in anchors.EDITS)
+    clean_up(root / path for path in (manifest.PATH, MODULE_PATH, *SUITE_PATHS, *edited))
 
 
 def _state(files: set[FileState]) -> State:

@@ -13,6 +13,7 @@ from keepwarm import __version__
 from keepwarm.vllm.source.bundle import bundle, modules_of
 
 MODULE_PATH = "vllm/v1/core/computecache.py"
+SUITE_PATHS = ("tests/v1/core/test_computecache_safety.py", "vllm/v1/core/computecache_safety.py")
 _ROOT = "keepwarm.vllm.source.patched"
 _SUITE = "keepwarm.vllm.source.test_computecache_safety"
 # Left alone by vLLM's own checks: the text keeps the style of where it comes from.
@@ -49,9 +50,8 @@ def safety_suite() -> str:
 
 def suite_path(root: Path) -> str:
     """Among the tests of a checkout; beside the policy where there are none."""
-    if (root / "tests/v1/core").is_dir():
-        return "tests/v1/core/test_computecache_safety.py"
-    return "vllm/v1/core/computecache_safety.py"
+    among_tests, beside_policy = SUITE_PATHS
+    return among_tests if (root / among_tests).parent.is_dir() else beside_policy
 
 
 def _sources() -> dict[str, str]:

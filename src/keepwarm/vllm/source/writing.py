@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,9 +44,15 @@ def write_all(writes: Sequence[Write]) -> None:
             raise InputError(f"cannot write {_place(error, writes)}; nothing was changed") from error
         raise
     finally:
-        for write in writes:
-            _remove(_beside(write.target, _NEW))
-            _remove(_beside(write.target, _OLD))
+        clean_up(write.target for write in writes)
+
+
+def clean_up(targets: Iterable[Path]) -> None:
+    """Remove what a process that was killed left beside its targets."""
+    for target in targets:
+        for suffix in (_NEW, _OLD):
+            with contextlib.suppress(OSError):
+                _beside(target, suffix).unlink()
 
 
 def _prepare(write: Write) -> None:
@@ -100,11 +106,6 @@ def _flush_folders(writes: Sequence[Write]) -> None:
 
 def _beside(target: Path, suffix: str) -> Path:
     return target.with_name(f".{target.name}{suffix}")
-
-
-def _remove(path: Path) -> None:
-    with contextlib.suppress(OSError):
-        path.unlink()
 
 
 def _place(error: OSError, writes: Sequence[Write]) -> str:
