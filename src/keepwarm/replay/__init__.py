@@ -1,0 +1,1 @@
+"""Requests recorded on their way to a server, and sent again."""

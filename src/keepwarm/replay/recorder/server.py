@@ -1,0 +1,116 @@
+"""Bind, serve, and end cleanly."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import NamedTuple
+
+import httpx2
+import uvicorn
+
+from keepwarm._errors import InputError
+from keepwarm.replay.recorder.app import RecordingProxy
+from keepwarm.replay.recorder.journal import Journal
+from keepwarm.replay.recorder.options import GRACE_S, RecorderOptions, check_session_header
+
+_BACKLOG = 2048
+_IDLE_S = 2.0  # below the 5 s of uvicorn, and so vLLM: a connection is dropped here before it is there
+_HEADER_BYTES = 128 * 1024
+_ENDING = (signal.SIGINT, signal.SIGTERM)
+
+
+class Summary(NamedTuple):
+    """What a recording came to. ``failed`` requests are recorded too; ``lost`` ones could not be written."""
+
+    requests: int
+    failed: int
+    lost: int
+    problem: str | None
+    path: Path
+
+
+def record(options: RecorderOptions, on_ready: Callable[[str, str | None], None]) -> Summary:
+    """Record until SIGINT or SIGTERM; requests in flight may then go on for ``GRACE_S``.
+
+    ``on_ready`` gets the address that clients connect to, and what was repaired in the file, if anything.
+    Call it in the main thread. Raises InputError: nothing can listen there, or the file cannot be used.
+    """
+    check_session_header(options.session_header)
+    with _listening(options.host, options.port) as listener:
+        journal = Journal.open(options.out, append=options.append)
+        try:
+            on_ready(_address(options.host, listener), journal.repair)
+            proxy = asyncio.run(_serve(options, journal, listener))
+        finally:
+            journal.close()
+    return Summary(proxy.tally.requests, proxy.tally.failed, journal.lost_lines, journal.problem, options.out)
+
+
+async def _serve(options: RecorderOptions, journal: Journal, listener: socket.socket) -> RecordingProxy:
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=100, keepalive_expiry=_IDLE_S)
+    # Not trust_env: a proxy of the environment would be asked for a server on this machine.
+    async with httpx2.AsyncHTTPTransport(limits=limits, trust_env=False) as transport:
+        proxy = RecordingProxy(options, transport, journal)
+        server = uvicorn.Server(_uvicorn_config(proxy))
+        with _ended_by_signals(server):
+            await server.serve(sockets=[listener])
+    return proxy
+
+
+def _uvicorn_config(proxy: RecordingProxy) -> uvicorn.Config:
+    """Nothing is logged (paths carry keys), and no header added that the upstream did not send."""
+    return uvicorn.Config(
+        proxy,
+        lifespan="off",
+        ws="none",
+        log_config=None,
+        log_level="critical",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        h11_max_incomplete_event_size=_HEADER_BYTES,
+        timeout_graceful_shutdown=GRACE_S,
+    )
+
+
+@contextmanager
+def _ended_by_signals(server: uvicorn.Server) -> Iterator[None]:
+    """SIGINT and SIGTERM end the server at any moment; uvicorn raises them again when it is done."""
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        server.should_exit = True
+
+    before = [(number, signal.signal(number, end)) for number in _ENDING]
+    try:
+        yield
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _listening(host: str, port: int) -> Iterator[socket.socket]:
+    """A socket that clients can connect to from now on; raises InputError."""
+    name = host.removeprefix("[").removesuffix("]")
+    try:
+        family, *_, address = socket.getaddrinfo(
+            name, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+    except (OSError, UnicodeError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"cannot listen on {host!r} port {port}: {reason}; name another --port") from None
+    with listener:
+        yield listener
+
+
+def _address(host: str, listener: socket.socket) -> str:
+    port = listener.getsockname()[1]
+    return f"http://[{host}]:{port}" if ":" in host and not host.startswith("[") else f"http://{host}:{port}"
