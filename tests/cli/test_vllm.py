@@ -3,13 +3,16 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from keepwarm import __version__
+from keepwarm.cli import vllm as command
 from keepwarm.vllm.fingerprints import BLOCK_POOL, find
 from keepwarm.vllm.source import anchors, manifest
-from keepwarm.vllm.source.manifest import digest
+from keepwarm.vllm.source.installer import State
+from keepwarm.vllm.source.manifest import FileState, digest
 from keepwarm.vllm.source.policy_module import MODULE_PATH, policy_module
 from tests.cli.conftest import Keepwarm
 from tests.cli.test_commands import one_line
@@ -79,6 +82,11 @@ def test_status_says_what_is_there(keepwarm_cli: Keepwarm, tree: str) -> None:
     assert f"  edited           {BLOCK_POOL}" in lines
 
 
+def test_every_state_has_its_words() -> None:
+    assert set(command._FILES) == set(get_args(FileState))
+    assert set(command._STATES) == set(get_args(State))
+
+
 def test_status_as_a_document(keepwarm_cli: Keepwarm, tree: str) -> None:
     bare = json.loads(keepwarm_cli("vllm", "status", tree, "--json").stdout)
     assert bare == {
@@ -103,7 +111,7 @@ def test_the_commands_of_the_guide_run(
 ) -> None:
     page = (repository / "docs" / "how-to" / "install-in-vllm.md").read_text()
     commands = re.findall(r"^keepwarm (vllm .*) vllm((?: --check)?)$", page, re.MULTILINE)
-    assert [command for command, _ in commands] == [
+    assert [words for words, _ in commands] == [
         "vllm install",
         "vllm install",
         "vllm status",
@@ -112,8 +120,8 @@ def test_the_commands_of_the_guide_run(
     (Path(tree) / "tests/v1/core").mkdir(parents=True)
     Path(tree).rename("vllm")
     outputs = []
-    for command, option in commands:
-        result = keepwarm_cli(*command.split(), "vllm", *option.split())
+    for words, option in commands:
+        result = keepwarm_cli(*words.split(), "vllm", *option.split())
         assert (result.exit_code, result.stderr) == (0, "")
         outputs.append(result.stdout)
     assert f"```text\n{outputs[1]}```" in page

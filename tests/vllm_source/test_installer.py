@@ -15,7 +15,7 @@ from keepwarm._errors import InputError
 from keepwarm.vllm.fingerprints import BLOCK_POOL, KV_CACHE_UTILS, find
 from keepwarm.vllm.source import anchors, install, installer, manifest, status, uninstall
 from keepwarm.vllm.source.policy_module import MODULE_PATH, policy_module, safety_suite
-from tests.vllm_source.trees import FILES, METRICS, NAMES, picture, write_tree
+from tests.vllm_source.trees import FILES, METRICS, NAMES, commit, picture, write_tree
 
 SUITE_BESIDE = "vllm/v1/core/computecache_safety.py"
 SUITE_IN_TESTS = "tests/v1/core/test_computecache_safety.py"
@@ -248,6 +248,16 @@ def test_over_the_policy_of_another_keepwarm(tree: Path, monkeypatch: pytest.Mon
     assert (found.state, found.keepwarm, found.matches_this_keepwarm) == ("installed", __version__, True)
     uninstall(str(tree))
     assert picture(tree) | {"vllm/_version.py": before["vllm/_version.py"]} == before
+
+
+def test_a_tree_moved_to_another_tag_is_not_patched_again(tree: Path) -> None:
+    commit(tree, "v0.32.0")
+    install(str(tree))
+    assert install(str(tree)).changed is False
+    commit(tree, "v0.32.1")
+    with pytest.raises(InputError, match="the git tag at HEAD says"):
+        install(str(tree))
+    uninstall(str(tree))
 
 
 def test_a_suite_that_has_to_move_leaves_nothing_behind(tree: Path) -> None:

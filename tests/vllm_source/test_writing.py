@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from keepwarm._errors import InputError
-from keepwarm.vllm.source import install, uninstall
+from keepwarm.vllm.source import install, installer, status, uninstall
+from keepwarm.vllm.source.policy_module import SUITE_PATHS
 from tests.vllm_source.trees import FileAsItIs, picture
 
 STEPS = [(os, "open"), (os, "fchmod"), (os, "fsync"), (Path, "replace"), (Path, "unlink")]
@@ -90,6 +91,29 @@ def test_killed_between_two_files(tree: Path, command: str, then: str) -> None:
         COMMANDS[then](str(tree))
         assert picture(tree) == (patched if then == "install" else original), n
     assert n > 5  # as many files, at least
+
+
+@pytest.mark.parametrize("then", COMMANDS)
+def test_killed_while_another_keepwarms_policy_is_replaced(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, then: str
+) -> None:
+    original = picture(tree)
+    for n in itertools.count(1):
+        with monkeypatch.context() as older:
+            older.setattr(installer, "policy_module", lambda: "older = True\n")
+            older.setattr(installer, "safety_suite", lambda: "older = True\n")
+            install(str(tree))
+        (tree / SUITE_PATHS[0]).parent.mkdir(parents=True)  # so the suite has to move, too
+        if not killed_at(n, lambda: install(str(tree))):
+            break
+        COMMANDS[then](str(tree))
+        if then == "install":
+            assert status(str(tree)).state == "installed"
+            assert status(str(tree)).matches_this_keepwarm
+            uninstall(str(tree))
+        assert picture(tree) == original, n
+        (tree / SUITE_PATHS[0]).parent.rmdir()
+    assert n > 3
 
 
 def killed_at(n: int, run: Callable[[], object]) -> bool:

@@ -32,6 +32,7 @@ AssumeVersion = Annotated[
 _FILES = {
     "installed": "as installed",
     "original": "as vLLM made it",
+    "earlier": "installed before",
     "edited": "edited",
     "missing": "missing",
 }

@@ -64,7 +64,7 @@ def install(source_dir: str, *, check: bool = False, assume_version: str | None 
         recorded = read_manifest(root)
         if recorded is not None:
             _refuse_edited(root, recorded)
-        version = recorded.vllm if recorded is not None else check_version(root, assume_version).version
+        version = check_version(root, assume_version, recorded.vllm if recorded is not None else None).version
         sources = _originals(root, recorded)
         anchors.check_anchors(sources)
         wanted = [*_added(root), *_edited(sources)]
@@ -129,7 +129,7 @@ def _clean_up(root: Path) -> None:
 def _state(files: set[FileState]) -> State:
     if files == {"installed"}:
         return "installed"
-    return "incomplete" if files <= {"installed", "original"} else "drifted"
+    return "incomplete" if files <= {"installed", "original", "earlier"} else "drifted"
 
 
 class _Wanted(NamedTuple):
@@ -169,17 +169,24 @@ def _originals(root: Path, recorded: Manifest | None) -> dict[str, Source]:
 
 
 def _writes(root: Path, wanted: list[_Wanted], recorded: Manifest | None, vllm: str) -> list[Write]:
-    """What differs from the tree; the manifest first, then what is new, then what is edited."""
-    files = tuple(Installed(file.path, digest(file.content), file.original) for file in wanted)
-    plan = Manifest(__version__, vllm, files).encode()
-    kept = {file.path for file in wanted}
-    gone = [file for file in recorded.files if file.path not in kept] if recorded is not None else []
+    """What differs from the tree: what goes, the manifest, what is new, what is edited, in this order."""
+    before = {file.path: file for file in recorded.files} if recorded is not None else {}
+    files = tuple(_installed(file, before.pop(file.path, None)) for file in wanted)
     writes = [
-        Write(root / manifest.PATH, plan),
+        *(_put(root, file.path, file.original) for file in before.values()),
+        Write(root / manifest.PATH, Manifest(__version__, vllm, files).encode()),
         *(Write(root / file.path, file.content, file.mode) for file in wanted),
-        *(_put(root, file.path, file.original) for file in gone),
     ]
     return [write for write in writes if _differs(write)]
+
+
+def _installed(file: _Wanted, before: Installed | None) -> Installed:
+    """The manifest's entry; it knows what earlier installations left there."""
+    sha256 = digest(file.content)
+    left = () if before is None else (*before.earlier, before.sha256)
+    return Installed(
+        file.path, sha256, file.original, tuple(dict.fromkeys(one for one in left if one != sha256))
+    )
 
 
 def _put(root: Path, path: str, content: bytes | None) -> Write:

@@ -16,7 +16,7 @@ PATH = "vllm/v1/core/computecache.manifest.json"
 SCHEMA = "keepwarm.vllm-source/1"
 
 
-FileState = Literal["installed", "original", "edited", "missing"]
+FileState = Literal["installed", "original", "earlier", "edited", "missing"]
 
 
 class Installed(NamedTuple):
@@ -25,6 +25,7 @@ class Installed(NamedTuple):
     path: str  # from the root of the tree, with slashes
     sha256: str  # of the content installed
     original: bytes | None  # None: the file is new
+    earlier: tuple[str, ...] = ()  # sha256 of what other keepwarms installed there: an update may be killed
 
     def state(self, root: Path) -> FileState:
         """What stands in the tree now; a new file that is gone counts as original."""
@@ -32,9 +33,12 @@ class Installed(NamedTuple):
         if not target.exists():
             return "original" if self.original is None else "missing"
         content = target.read_bytes()
-        if digest(content) == self.sha256:
+        sha256 = digest(content)
+        if sha256 == self.sha256:
             return "installed"
-        return "original" if content == self.original else "edited"
+        if content == self.original:
+            return "original"
+        return "earlier" if sha256 in self.earlier else "edited"
 
 
 class Manifest(NamedTuple):
@@ -78,7 +82,7 @@ def read_manifest(root: Path) -> Manifest | None:
 
 
 def _entry(file: Installed) -> dict[str, Any]:
-    entry: dict[str, Any] = {"path": file.path, "sha256": file.sha256}
+    entry: dict[str, Any] = {"path": file.path, "sha256": file.sha256, "earlier_sha256": list(file.earlier)}
     if file.original is not None:
         entry |= {"original_sha256": digest(file.original), "original": file.original.decode()}
     return entry
@@ -86,12 +90,13 @@ def _entry(file: Installed) -> dict[str, Any]:
 
 def _file(entry: dict[str, Any]) -> Installed:
     """Raises ValueError: an original is not what was recorded, or a path leads out of the tree."""
-    path, original = str(entry["path"]), entry.get("original")
+    path, sha256, original = str(entry["path"]), str(entry["sha256"]), entry.get("original")
+    earlier = tuple(map(str, entry["earlier_sha256"]))
     if Path(path).is_absolute() or ".." in Path(path).parts:
         raise ValueError(f"path {path!r}")
     if original is None:
-        return Installed(path, str(entry["sha256"]), None)
+        return Installed(path, sha256, None, earlier)
     content = original.encode()
     if digest(content) != entry["original_sha256"]:
         raise ValueError(f"the original of {path} has another digest")
-    return Installed(path, str(entry["sha256"]), content)
+    return Installed(path, sha256, content, earlier)

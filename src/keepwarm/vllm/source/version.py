@@ -30,15 +30,20 @@ class Saying(NamedTuple):
     where: str
 
 
-def check_version(root: Path, assumed: str | None) -> Saying:
+def check_version(root: Path, assumed: str | None, recorded: str | None = None) -> Saying:
     """The version of the tree, which is the supported one. Raises InputError for any other, or none.
 
     ``assumed`` counts where the tree says nothing, never against what it says. A local part (``+cpu``) names
-    a build of the same source.
+    a build of the same source. Where an installation is ``recorded``, only git is asked again: a build of a
+    patched tree gives itself another version.
     """
     if assumed is not None and assumed != VERSION:
         raise InputError(f"cannot assume vLLM {assumed!r}; this keepwarm knows {VERSION} alone")
-    sayings = [*_git_tags(root)] or [*_package_info(root), *_version_file(root), *_wheel(root)]
+    sayings = [*_git_tags(root)]
+    if not sayings and recorded is not None:
+        return Saying(recorded, "the manifest")
+    if not sayings:
+        sayings = [*_package_info(root), *_version_file(root), *_wheel(root)]
     for saying in sayings:
         if saying.version.partition("+")[0] != VERSION:
             raise InputError(
