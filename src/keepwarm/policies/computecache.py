@@ -31,7 +31,7 @@ demoted at most once for each time it was freed.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import chain, islice
 
@@ -124,6 +124,11 @@ class ComputeCache(VictimOrder):
         """Whether a block joins the protected part when it is freed: it was hit since it was cached. O(1)."""
         return self._uses.was_hit(block.id)
 
+    @property
+    def hit_blocks(self) -> Container[BlockId]:
+        """The blocks that ``protects`` says yes to; always up to date. O(1)."""
+        return self._uses.hit_blocks
+
     def demote(self, block: CachedBlock) -> None:
         """Place a protected block just before the boundary. Mutates; O(1)."""
         self._probation[block.id] = self._protected.pop(block.id)
@@ -140,14 +145,21 @@ class ComputeCache(VictimOrder):
         """Count it; take a free block out of its part."""
         if was_free and self._probation.pop(block.id, None) is None:
             del self._protected[block.id]
-        self._uses.hit(block.id)
-        self._allocated_at_hit[block.id] = self._allocated_blocks
+        self.count_hit(block.id)
+
+    def count_hit(self, block: BlockId) -> None:
+        """A block that stands in no part is hit. Mutates; O(1)."""
+        self._uses.hit(block)
+        self._allocated_at_hit[block] = self._allocated_blocks
 
     def on_allocate(self, new_blocks: int, blank_blocks: int) -> None:  # noqa: ARG002 - blank ones turn over too
         """Move the boundary: first for stale blocks, then for the share; bounded by the blocks asked for."""
         self._allocated_blocks += new_blocks
         left = new_blocks + self._extra_demotions
-        while left and (first := self.first_protected) is not None and self._is_stale(first):
+        while left and self._protected:
+            first = next(iter(self._protected.values()))
+            if not self._is_stale(first):
+                break
             self.demote(first)
             left -= 1
         count = min(left, len(self._protected) - self._most_protected)
@@ -161,8 +173,12 @@ class ComputeCache(VictimOrder):
 
     def on_evict(self, block: CachedBlock) -> None:
         """Forget its hits."""
-        self._uses.forget(block.id)
-        self._allocated_at_hit.pop(block.id, None)
+        self.forget(block.id)
+
+    def forget(self, block: BlockId) -> None:
+        """The content of a block is lost. Mutates; O(1)."""
+        self._uses.forget(block)
+        self._allocated_at_hit.pop(block, None)
 
     def on_reset(self) -> list[BlockId]:
         """Empty both parts, head first; all counts start anew."""

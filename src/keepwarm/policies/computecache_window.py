@@ -14,7 +14,7 @@ Cost: O(scan_limit · log scan_limit) per allocation that evicts, O(1) per block
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from itertools import islice
 from typing import Literal
 
@@ -70,7 +70,7 @@ class ComputeCacheWindow(Lru):
     def on_hit(self, block: CachedBlock, *, was_free: bool) -> None:
         """Count it; take a free block out."""
         super().on_hit(block, was_free=was_free)
-        self._uses.hit(block.id)
+        self.count_hit(block.id)
 
     def on_allocate(self, new_blocks: int, blank_blocks: int) -> None:
         """Bring the victims-to-be to the front, lowest keep value first."""
@@ -78,15 +78,27 @@ class ComputeCacheWindow(Lru):
         if not self._active or victims <= 0:
             return
         window = islice(self._queue.values(), max(0, self._scan_limit - blank_blocks))
-        # The sort is stable: ties stay in queue order, in which no two blocks share a place.
-        ranked = sorted((b for b in window if b.id not in self._watched), key=self._uses.keep_value)
-        self.scanned_blocks += len(ranked)
-        for block in reversed(ranked[:victims]):
+        for block in reversed(self.lowest(victims, (b for b in window if b.id not in self._watched))):
             self.bring_forward(block)
+
+    def lowest(self, count: int, window: Iterable[CachedBlock]) -> list[CachedBlock]:
+        """Up to ``count`` blocks of the window, lowest keep value first. Mutates ``scanned_blocks`` only."""
+        # The sort is stable: ties stay in queue order, in which no two blocks share a place.
+        ranked = sorted(window, key=self._uses.keep_value)
+        self.scanned_blocks += len(ranked)
+        return ranked[:count]
+
+    def count_hit(self, block: BlockId) -> None:
+        """A block that is not held is hit. Mutates; O(1)."""
+        self._uses.hit(block)
 
     def on_evict(self, block: CachedBlock) -> None:
         """Forget its hits."""
-        self._uses.forget(block.id)
+        self.forget(block.id)
+
+    def forget(self, block: BlockId) -> None:
+        """The content of a block is lost. Mutates; O(1)."""
+        self._uses.forget(block)
 
     def on_reset(self) -> list[BlockId]:
         """Empty the queue, head first; the clock starts anew."""

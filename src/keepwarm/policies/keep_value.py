@@ -7,6 +7,7 @@ any block, since the block's own last hit or, before its first, since it was cac
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import NamedTuple
 
 from keepwarm.policies.base import BlockId, CachedBlock
@@ -54,6 +55,11 @@ class BlockUses:
     def was_hit(self, block: BlockId) -> bool:
         """Whether the block was hit at least once since it was cached."""
         return block in self._hits
+
+    @property
+    def hit_blocks(self) -> Container[BlockId]:
+        """The blocks hit at least once since they were cached; always up to date."""
+        return self._hits.keys()
 
     def keep_value(self, block: CachedBlock) -> int:
         """Higher is better kept. Does not mutate."""

@@ -57,6 +57,7 @@ _NAMES = (
 )
 SLOT = {name: index for index, name in enumerate(_NAMES)}
 _SIZE = 8 * len(_NAMES)
+_DECISIONS, _DECISION_TIME = SLOT["decisions"], SLOT["decision_time_ns"]
 _FIRST_BUCKET = SLOT[f"decisions_up_to_{BOUNDS_NS[0]}_ns"]
 _MASK = (1 << 64) - 1
 
@@ -84,8 +85,8 @@ class Counters:
     def add_decision(self, time_ns: int) -> None:
         """Into the histogram of decision times. O(log buckets)."""
         words = self.words
-        words[SLOT["decisions"]] += 1
-        words[SLOT["decision_time_ns"]] += time_ns
+        words[_DECISIONS] += 1
+        words[_DECISION_TIME] += time_ns
         words[_FIRST_BUCKET + bisect_left(BOUNDS_NS, time_ns)] += 1
 
 

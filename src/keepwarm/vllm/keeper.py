@@ -3,32 +3,36 @@
     [ no hash | the policy's blocks, in its order | watched ]
       vLLM takes blocks from this end
 
-vLLM's list is the truth. The policy holds the cached blocks among it, and every move it makes is made in the
-list at once, so taking the head, as stock vLLM does, takes the policy's victim. Blocks that somebody still
-reads until they are reused (``BlockPool.unpin_blocks``) stand behind all others. Where the two disagree,
-after a fault, a block stays where it stands until vLLM takes it.
+vLLM's list is the truth, and the only place where the order is kept. The policy knows which blocks of it are
+protected, and each of its moves is one in the list, so taking the head, as stock vLLM does, takes the
+policy's victim. Blocks that somebody still reads until they are reused (``BlockPool.unpin_blocks``) stand
+behind all others. A block of which the policy lost track, after a fault, stays where it stands until vLLM
+takes it.
 
 Every method catches what goes wrong, notes it and leaves a list that stock vLLM goes on with.
-Cost: O(1) per block, and what the policy's ``on_allocate`` costs per allocation.
+Cost: O(1) per block, and what the policy's ``on_allocate`` costs per allocation. Blocks that were never hit
+cost least: vLLM is busiest when one-use prompts flood it.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from itertools import islice
 from time import perf_counter_ns
 
-from keepwarm.policies.base import BlockHash, BlockId, CachedBlock
-from keepwarm.vllm.counters import Counters
+from keepwarm.vllm.counters import SLOT, Counters
 from keepwarm.vllm.faults import Faults
-from keepwarm.vllm.orders import make_order
+from keepwarm.vllm.orders import cached_block, make_order
 from keepwarm.vllm.settings import Settings
-from keepwarm.vllm.stock import Block, Pool, insert, move
+from keepwarm.vllm.stock import Block, Pool, free_blocks, insert, move
 
 logger = logging.getLogger("vllm.computecache")
 
-_NO_HASH = BlockHash(0)  # ComputeCache knows blocks by their ids; only their depth is read
+_SCANNED, _DEMOTED = SLOT["scanned_blocks"], SLOT["demoted_blocks"]
+_REORDERED, _PROTECTED = SLOT["reordered_decisions"], SLOT["protected_blocks"]
+_NEVER = 1 << 62  # frees, more than there will be
 
 
 class Keeper:
@@ -37,109 +41,125 @@ class Keeper:
     def __init__(self, pool: Pool, settings: Settings, counters: Counters, faults: Faults) -> None:
         self._settings = settings
         self._counters = counters
+        self._words = counters.words
         self.faults = faults
         self._queue = pool.free_block_queue
         self._blocks = pool.blocks
         self._watchers = pool._reuse_watchers
         self._block_tokens = pool.hash_block_size
-        self.policy = make_order(pool.num_gpu_blocks - 1, settings, pool.blocks)
-        self.wants_cached = settings.rule == "window"  # ages count from there; the boundary has none
-        self.blank_blocks = pool.free_block_queue.num_free_blocks
+        self._budget_ns = settings.decision_budget_us * 1000
+        self.policy = make_order(pool, settings)
+        self.is_aged_by_caching = self.policy.is_aged_by_caching
         self.watched: dict[int, None] = {}  # in the list, in its order
-        self._strays: set[int] = set()  # in the list, and in no part of it, after a fault
         self._freed_at = [0] * pool.num_gpu_blocks
         self._frees = 0
         self._decisions = 0
+        self._scanned_blocks = self._demoted_blocks = self._protected_blocks = 0  # as published
+        self._protected_freed_at = _NEVER  # when the first protected one was freed
 
     def allocating(self, new_blocks: int) -> None:
         """Before vLLM takes ``new_blocks`` from the head: the policy's decision, counted and timed."""
-        policy, counters = self.policy, self._counters
-        scanned, demoted = policy.scanned_blocks, policy.demoted_blocks
         started_ns = perf_counter_ns()
         try:
-            policy.on_allocate(new_blocks, max(0, self.blank_blocks))
+            self.policy.on_allocate(new_blocks, 0)
         except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
             self.faults.note("allocate", error)
         spent_ns = perf_counter_ns() - started_ns
-        with suppress(Exception):
-            counters.add_decision(spent_ns)
-            if policy.scanned_blocks != scanned:
-                counters.add("scanned_blocks", policy.scanned_blocks - scanned)
-            if policy.demoted_blocks != demoted:
-                counters.add("demoted_blocks", policy.demoted_blocks - demoted)
-            self._log_now_and_then()
-        if spent_ns > self._settings.decision_budget_us * 1000:
+        try:
+            self._counters.add_decision(spent_ns)
+            policy = self.policy
+            if policy.demoted_blocks != self._demoted_blocks or policy.scanned_blocks != self._scanned_blocks:
+                self._publish()
+            self._decisions += 1
+            if self._decisions % self._settings.log_every == 0:
+                self._log()
+        except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
+            self.faults.note("allocate", error)
+        if spent_ns > self._budget_ns:
             self.faults.note("slow", f"a decision took {spent_ns // 1000} µs")
 
-    def taken(self, blocks: Iterable[Block]) -> None:
-        """Blocks have left the list at its head."""
-        try:
-            policy, newest = self.policy, 0
-            for block in blocks:
-                block_id = block.block_id
-                if policy.take(BlockId(block_id)):
-                    newest = max(newest, self._freed_at[block_id])
-                else:
-                    self._take_other(block_id)
-            if newest:
-                self._note_reordered(newest)
-        except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
-            self.faults.note("order", error)
+    def taking(
+        self, new_blocks: int, cached: Sequence[Block], hit: Sequence[Block], next_block: Block
+    ) -> None:
+        """So many blocks leave the list at its head, then ``next_block`` is its first.
 
-    def removed(self, block: Block) -> None:
-        """A block has left the list because a request uses it again."""
+        ``cached`` are those of them with a hash, ``hit`` those of these that were hit.
+        """
         try:
-            if not self.policy.take(BlockId(block.block_id)):
-                self._take_other(block.block_id)
+            if self.watched:
+                for block in islice(free_blocks(self._queue), new_blocks):
+                    self.watched.pop(block.block_id, None)
+            if hit or self.is_aged_by_caching:
+                for block in cached:
+                    self.policy.take(block.block_id)
+                    self.policy.forget(block.block_id)
+                self._publish()
+            # Reordered: a block freed before a victim stays, as the heads of the parts tell.
+            freed_at, oldest = self._freed_at, self._protected_freed_at
+            if next_block.block_hash is not None and next_block.block_id not in self.watched:
+                oldest = min(oldest, freed_at[next_block.block_id])
+            for block in cached:
+                if freed_at[block.block_id] > oldest:
+                    self._words[_REORDERED] += 1
+                    break
         except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
             self.faults.note("order", error)
 
     def freed(self, blocks: Sequence[Block]) -> bool:
         """Put freed blocks with a hash, and watched ones, in their places; False: vLLM shall append them."""
-        watched, others = self._split(blocks)
         try:
-            runs = self._take_over(others)
+            watched, others = self._split(blocks)
+            self._place(others)
         except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
             self.faults.note("free", error)
-            self._disown(blocks)
+            with suppress(Exception):
+                for block in blocks:
+                    self.policy.take(block.block_id)
             return False
-        for run, before in runs:
-            if run:
-                insert(self._queue, run, before)
         self._append_watched(watched)
-        with suppress(Exception):
-            self._counters.set("protected_blocks", self.policy.protected_blocks)
         return True
 
     def freed_blank(self, blocks: Sequence[Block]) -> Sequence[Block]:
         """Which of freed blocks without a hash vLLM shall put at the head; watched ones go to the tail."""
         watched, others = self._split(blocks)
         self._append_watched(watched)
-        self.blank_blocks += len(others)
         return others
 
-    def hit(self, block: Block) -> None:
-        """A request uses a cached block; it is out of the list by now."""
-        self.policy.on_hit(self._cached(block), was_free=False)
+    def hit(self, blocks: Sequence[Block]) -> None:
+        """A request uses cached blocks; they are out of the list by now."""
+        policy = self.policy
+        for block in blocks:
+            if block.is_null:
+                continue
+            if block.ref_cnt == 1:  # it was free
+                policy.take(block.block_id)
+                if self.watched:
+                    self.watched.pop(block.block_id, None)
+            policy.count_hit(block.block_id)
+        self._publish()
 
     def cached(self, block: Block) -> None:
         """A block got its hash."""
-        self.policy.on_cache(self._cached(block))
+        self.policy.on_cache(cached_block(block, self._block_tokens))
 
     def evicted(self, block: Block) -> None:
-        """The content of a block is lost; it may stand in the list still (``BlockPool.evict_blocks``)."""
-        cached = self._cached(block)
-        if block.next_free_block is not None and self.policy.take(cached.id):
-            self.blank_blocks += 1
+        """The content of a block was dropped, in use or free (``BlockPool.evict_blocks``)."""
+        self.policy.take(block.block_id)
+        self.policy.forget(block.block_id)
+        if block.next_free_block is not None and block.block_id not in self.watched:
             move(block, before=self._queue.fake_free_list_head.next_free_block)
-        self.policy.on_evict(cached)
+        self._publish()
 
     def reset(self) -> None:
         """No block has a hash any more; the list stands as it stood, all of it blank."""
         self.policy.on_reset()
         self.watched.clear()
-        self._strays.clear()
-        self.blank_blocks = self._queue.num_free_blocks
+        self._publish()
+
+    def retire(self) -> None:
+        """The policy is put away: nothing is protected by it."""
+        self.policy.on_reset()
+        self._publish()
 
     def _split(self, blocks: Sequence[Block]) -> tuple[Sequence[Block], Sequence[Block]]:
         """Watched blocks, and the others."""
@@ -149,72 +169,56 @@ class Keeper:
         watched = [block for block in blocks if block.block_id in watchers]
         return watched, [block for block in blocks if block.block_id not in watchers]
 
-    def _take_over(self, blocks: Sequence[Block]) -> tuple[tuple[Sequence[Block], Block], ...]:
-        """Give blocks to the policy; what to insert in the list, and before which block each run."""
-        policy = self.policy
-        cached = [self._cached(block) for block in blocks]
-        protects = [policy.protects(block) for block in cached]
+    def _place(self, blocks: Sequence[Block]) -> None:
+        """Insert those that were hit behind all others, the others before the first protected one."""
+        policy, hits, queue = self.policy, self.policy.hit_blocks, self._queue
         first = policy.first_protected
-        end = self._blocks[next(iter(self.watched))] if self.watched else self._queue.fake_free_list_tail
+        end = self._blocks[next(iter(self.watched))] if self.watched else queue.fake_free_list_tail
         boundary = end if first is None else self._blocks[first.id]
         if boundary.prev_free_block is None or end.prev_free_block is None:
             raise LookupError(f"block {boundary.block_id} or {end.block_id} is not in the free list")
-        policy.on_free(cached)
+        kept = [block for block in blocks if block.block_id in hits]
+        if kept:
+            policy.on_free([cached_block(block, self._block_tokens) for block in kept])
+            insert(queue, [block for block in blocks if block.block_id not in hits], boundary)
+            insert(queue, kept, end)
+        else:
+            insert(queue, blocks, boundary)
+        freed_at, frees = self._freed_at, self._frees
         for block in blocks:
-            self._frees += 1
-            self._freed_at[block.block_id] = self._frees
-        if not any(protects):
-            return ((blocks, boundary),)
-        return (
-            ([block for block, kept in zip(blocks, protects, strict=True) if not kept], boundary),
-            ([block for block, kept in zip(blocks, protects, strict=True) if kept], end),
-        )
+            frees += 1
+            freed_at[block.block_id] = frees
+        self._frees = frees
+        if kept:
+            self._publish()
 
     def _append_watched(self, blocks: Sequence[Block]) -> None:
         if blocks:
             insert(self._queue, blocks, before=self._queue.fake_free_list_tail)
             self.watched.update((block.block_id, None) for block in blocks)
 
-    def _cached(self, block: Block) -> CachedBlock:
-        depth_blocks = (block.block_hash_num_tokens or 0) // self._block_tokens
-        return CachedBlock(BlockId(block.block_id), _NO_HASH, depth_blocks)
+    def _publish(self) -> None:
+        """The policy has moved blocks: bring up to date what is said of them."""
+        policy, words = self.policy, self._words
+        words[_SCANNED] += policy.scanned_blocks - self._scanned_blocks
+        words[_DEMOTED] += policy.demoted_blocks - self._demoted_blocks
+        words[_PROTECTED] += policy.protected_blocks - self._protected_blocks
+        self._scanned_blocks, self._demoted_blocks = policy.scanned_blocks, policy.demoted_blocks
+        self._protected_blocks = policy.protected_blocks
+        first = policy.first_protected
+        self._protected_freed_at = _NEVER if first is None else self._freed_at[first.id]
 
-    def _take_other(self, block_id: int) -> None:
-        """A block of the list that the policy does not hold has left it."""
-        if block_id in self.watched:
-            del self.watched[block_id]
-        elif block_id in self._strays:
-            self._strays.remove(block_id)
-        else:
-            self.blank_blocks -= 1
-
-    def _disown(self, blocks: Sequence[Block]) -> None:
-        """What was half taken over belongs to nobody now."""
-        for block in blocks:
-            with suppress(Exception):
-                self._strays.add(block.block_id)
-                self.policy.take(BlockId(block.block_id))
-
-    def _note_reordered(self, newest: int) -> None:
-        """Count the decision if a block freed before a victim stays, as the heads of the parts tell."""
-        policy = self.policy
-        heads = (policy.first, policy.first_protected)
-        if any(head is not None and self._freed_at[head.id] < newest for head in heads):
-            self._counters.add("reordered_decisions")
-
-    def _log_now_and_then(self) -> None:
-        self._decisions += 1
-        if self._decisions % self._settings.log_every == 0:
-            counters = self._counters
-            logger.info(
-                "ComputeCache: %d decisions, %d reordered, %d blocks demoted, %d scanned, %d protected now, "
-                "evicted: %d hit, %d never hit; %d evicted tokens requested again",
-                counters.get("decisions"),
-                counters.get("reordered_decisions"),
-                counters.get("demoted_blocks"),
-                counters.get("scanned_blocks"),
-                self.policy.protected_blocks,
-                counters.get("evicted_hit"),
-                counters.get("evicted_never_hit"),
-                counters.get("evicted_then_requested_tokens"),
-            )
+    def _log(self) -> None:
+        counters = self._counters
+        logger.info(
+            "ComputeCache: %d decisions, %d reordered, %d blocks demoted, %d scanned, %d protected now, "
+            "evicted: %d hit, %d never hit; %d evicted tokens requested again",
+            counters.get("decisions"),
+            counters.get("reordered_decisions"),
+            counters.get("demoted_blocks"),
+            counters.get("scanned_blocks"),
+            self.policy.protected_blocks,
+            counters.get("evicted_hit"),
+            counters.get("evicted_never_hit"),
+            counters.get("evicted_then_requested_tokens"),
+        )

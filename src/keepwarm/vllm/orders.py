@@ -1,36 +1,44 @@
-"""The two policies of ``keepwarm.policies``, with each of their moves made in vLLM's list, too."""
+"""The two policies of ``keepwarm.policies``, with each of their moves made in vLLM's list.
+
+vLLM's list is their queue: what it tells, they do not hold a second time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container
+from itertools import islice
 
-from keepwarm.policies.base import CachedBlock
+from keepwarm.policies.base import BlockHash, BlockId, CachedBlock
 from keepwarm.policies.computecache import ComputeCache
 from keepwarm.policies.computecache_window import ComputeCacheWindow
 from keepwarm.vllm.faults import PinnedError
 from keepwarm.vllm.settings import Settings
-from keepwarm.vllm.stock import Block, move
+from keepwarm.vllm.stock import Block, Pool, free_blocks, move
+
+_NO_HASH = BlockHash(0)  # ComputeCache knows blocks by their ids; only their depth is read
 
 
 class BoundaryOrder(ComputeCache):
-    """The rule ``boundary``: a demotion moves one block to just before it."""
+    """The rule ``boundary``. It holds the protected part; probation is vLLM's list before that."""
 
-    def __init__(self, capacity_blocks: int, settings: Settings, blocks: Sequence[Block]) -> None:
+    is_aged_by_caching = False
+
+    def __init__(self, pool: Pool, settings: Settings) -> None:
         super().__init__(
-            capacity_blocks,
+            pool.num_gpu_blocks - 1,
             protected_share=settings.protected_share,
             stale_turnovers=settings.stale_turnovers,
             least_stale_blocks=settings.least_stale_blocks,
             scan_limit=settings.scan_limit,
             weights=settings.weights,
         )
-        self._blocks = blocks
+        self._blocks = pool.blocks
         self.demoted_blocks = 0
 
     def demote(self, block: CachedBlock) -> None:
         """Raises ``PinnedError`` if somebody uses the block, ``LookupError`` if the list has lost it."""
         moved = _unpinned(self._blocks[block.id])
-        super().demote(block)
+        self.take(block.id)
         self.demoted_blocks += 1
         first = self.first_protected
         if first is not None:
@@ -39,36 +47,54 @@ class BoundaryOrder(ComputeCache):
 
 
 class WindowOrder(ComputeCacheWindow):
-    """The rule ``window``: victims-to-be move to the head, behind the blank blocks."""
+    """The rule ``window``. It holds no block: its queue is vLLM's list, of which it reads the head."""
 
+    is_aged_by_caching = True
+    hit_blocks: Container[BlockId] = ()  # the window protects nothing beforehand
     first_protected = None
     protected_blocks = 0
 
-    def __init__(self, capacity_blocks: int, settings: Settings, blocks: Sequence[Block]) -> None:
-        super().__init__(capacity_blocks, scan_limit=settings.scan_limit, weights=settings.weights)
-        self._blocks = blocks
+    def __init__(self, pool: Pool, settings: Settings) -> None:
+        super().__init__(pool.num_gpu_blocks - 1, scan_limit=settings.scan_limit, weights=settings.weights)
+        self._pool = pool
         self.demoted_blocks = 0
 
-    def protects(self, block: CachedBlock) -> bool:  # noqa: ARG002 - the window protects nothing beforehand
-        """Every freed block joins the end of the list."""
-        return False
+    def on_allocate(self, new_blocks: int, blank_blocks: int = 0) -> None:  # noqa: ARG002 - the list tells
+        """Move the victims-to-be to the head, behind the blank blocks there.
 
-    def bring_forward(self, block: CachedBlock) -> None:
-        """Raises ``PinnedError`` if somebody uses the block, ``LookupError`` if the list has lost it."""
-        moved, head = _unpinned(self._blocks[block.id]), self.first
-        super().bring_forward(block)
-        if head is not None and head.id != block.id:
-            move(moved, before=self._blocks[head.id])
-            self.demoted_blocks += 1
+        Raises ``PinnedError`` if somebody uses one of them.
+        """
+        pool, blank = self._pool, 0
+        window: list[CachedBlock] = []
+        for block in islice(free_blocks(pool.free_block_queue), self._scan_limit):
+            if block.block_id in pool._reuse_watchers:
+                break  # behind them stand watched ones only
+            if block.block_hash is None:
+                blank += 1
+            else:
+                window.append(cached_block(block, pool.hash_block_size))
+        if not window or new_blocks <= blank:
+            return
+        head = pool.blocks[window[0].id]
+        for lowest in reversed(self.lowest(new_blocks - blank, window)):
+            moved = _unpinned(pool.blocks[lowest.id])
+            if moved is not head:
+                move(moved, before=head)
+                self.demoted_blocks += 1
+            head = moved
 
 
 Order = BoundaryOrder | WindowOrder
 
 
-def make_order(capacity_blocks: int, settings: Settings, blocks: Sequence[Block]) -> Order:
+def make_order(pool: Pool, settings: Settings) -> Order:
     """The policy of ``settings.rule`` over the blocks of one pool."""
-    kind = BoundaryOrder if settings.rule == "boundary" else WindowOrder
-    return kind(capacity_blocks, settings, blocks)
+    return BoundaryOrder(pool, settings) if settings.rule == "boundary" else WindowOrder(pool, settings)
+
+
+def cached_block(block: Block, block_tokens: int) -> CachedBlock:
+    """A block as the policies know it: by its id and its depth."""
+    return CachedBlock(block.block_id, _NO_HASH, (block.block_hash_num_tokens or 0) // block_tokens)
 
 
 def _unpinned(block: Block) -> Block:

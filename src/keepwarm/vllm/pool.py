@@ -37,63 +37,90 @@ class Hooks:
 
     def __init__(self, pool: Pool, settings: Settings, counters: Counters) -> None:
         self._pool = pool
+        self._queue = pool.free_block_queue
         self._words = counters.words
         self._counters = counters
         self._was_hit = bytearray(pool.num_gpu_blocks)
-        self._lost = EvictedHashes(max(pool.num_gpu_blocks, LEAST_REMEMBERED_HASHES))
-        self.evicted_blocks = 0
+        self.lost = EvictedHashes(max(pool.num_gpu_blocks, LEAST_REMEMBERED_HASHES))
         self.faults = Faults(counters, settings.fault_limit, self.trip)
         self.keeper: Keeper | None = None
         if settings.mode == "active":
             self.keeper = Keeper(pool, settings, counters, self.faults)
+        self.hears_of_caching = self.keeper is not None and self.keeper.is_aged_by_caching
 
-    def handed_out(self, blank_blocks: int) -> None:
-        """So many of the blocks just taken had no content."""
-        self._words[_UNHASHED] += blank_blocks
+    def allocating(self, new_blocks: int) -> None:
+        """So many blocks are about to be taken from the head of the free list; what they hold is lost."""
+        if not 0 < new_blocks <= self._queue.num_free_blocks:
+            return
+        if self.keeper is not None:
+            self.keeper.allocating(new_blocks)
+        try:
+            cached: list[Block] = []
+            hit: list[Block] = []
+            was_hit, lost, words = self._was_hit, self.lost.recent, self._words
+            block = self._queue.fake_free_list_head.next_free_block
+            for _ in range(new_blocks):
+                block_hash = block.block_hash
+                if block_hash is not None:
+                    cached.append(block)
+                    lost[block_hash] = None
+                    if was_hit[block.block_id]:
+                        hit.append(block)
+                        was_hit[block.block_id] = 0
+                block = block.next_free_block
+            if len(lost) >= self.lost.half:
+                self.lost.turn()
+            # An operation on shared words costs as much as a call: none for nothing.
+            if blank := new_blocks - len(cached):
+                words[_UNHASHED] += blank
+            if never_hit := len(cached) - len(hit):
+                words[_NEVER_HIT] += never_hit
+            if hit:
+                words[_HIT] += len(hit)
+            if self.keeper is not None:
+                self.keeper.taking(new_blocks, cached, hit, block)
+        except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
+            self.faults.note("evict", error)
 
     def touched(self, blocks: Sequence[Block]) -> None:
         """A request uses cached blocks."""
         try:
-            keeper = self.keeper
             for block in blocks:
-                if not block.is_null:
-                    self._was_hit[block.block_id] = 1
-                    if keeper is not None:
-                        keeper.hit(block)
+                self._was_hit[block.block_id] = not block.is_null
+            if self.keeper is not None and blocks:
+                self.keeper.hit(blocks)
         except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
             self.faults.note("hit", error)
 
     def cached(self, block_hash: Any, block: Block) -> None:
-        """A block got a hash."""
+        """A block got a hash that ages it, or one that was evicted."""
         try:
-            if self._lost.take(block_hash):
+            # vLLM keeps duplicates: content that another block holds was not lost.
+            found = self._pool.cached_block_hash_to_block.get_one_block(block_hash)
+            if self.lost.discard(block_hash) and found is block:
                 self._words[_REQUESTED] += self._pool.hash_block_size
-            keeper = self.keeper
-            if keeper is not None and keeper.wants_cached:
-                keeper.cached(block)
+            if self.keeper is not None and self.hears_of_caching:
+                self.keeper.cached(block)
         except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
             self.faults.note("cache", error)
 
-    def evicted(self, block_hash: Any, block: Block) -> None:
-        """The content of a block is lost; without a hash there was none."""
+    def dropped(self, contents: Sequence[tuple[Any, Block]]) -> None:
+        """Content is lost that somebody asked to drop, in use or free (``BlockPool.evict_blocks``)."""
         try:
-            if block_hash is not None:
-                self.evicted_blocks += 1
+            for block_hash, block in contents:
+                self.lost.recent[block_hash] = None
                 self._words[_HIT if self._was_hit[block.block_id] else _NEVER_HIT] += 1
-                # Another block may hold the same content: vLLM keeps duplicates.
-                if self._pool.cached_block_hash_to_block.get_one_block(block_hash) is None:
-                    self._lost.add(block_hash)
-            self._was_hit[block.block_id] = 0
-            if self.keeper is not None:
-                self.keeper.evicted(block)
+                self._was_hit[block.block_id] = 0
+                if self.keeper is not None:
+                    self.keeper.evicted(block)
         except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
             self.faults.note("evict", error)
 
     def reset(self) -> None:
         """No block has content any more, because somebody wanted it so."""
         try:
-            self._lost.clear()
-            self._was_hit = bytearray(len(self._was_hit))
+            self.lost.clear()
+            self._was_hit[:] = bytes(len(self._was_hit))
             if self.keeper is not None:
                 self.keeper.reset()
         except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
@@ -101,14 +128,15 @@ class Hooks:
 
     def trip(self) -> None:
         """Put the policy away until the engine starts anew: from here on the queue is vLLM's own."""
-        if self.keeper is None:
+        keeper, self.keeper = self.keeper, None
+        if keeper is None:
             return
-        self.keeper = None
-        queue: Any = self._pool.free_block_queue
+        queue: Any = self._queue
         queue.__class__ = type(queue).stock
+        self.hears_of_caching = False
         self._counters.set("tripped", 1)
         self._counters.set("mode", 1 + MODES.index("lru"))
-        self._counters.set("protected_blocks", 0)
+        keeper.retire()
         logger.warning(
             "ComputeCache: too many faults, the policy is put away until restart: stock LRU from here"
         )
@@ -151,10 +179,8 @@ def pool_class(stock_class: Any) -> Any:
         computecache: Hooks
 
         def get_new_blocks(self, num_blocks: int) -> list[Block]:
-            hooks = self.computecache
-            before = hooks.evicted_blocks
+            self.computecache.allocating(num_blocks)
             blocks: list[Block] = stock_class.get_new_blocks(self, num_blocks)
-            hooks.handed_out(num_blocks - (hooks.evicted_blocks - before))
             return blocks
 
         def touch(self, blocks: Sequence[Block]) -> None:
@@ -165,13 +191,16 @@ def pool_class(stock_class: Any) -> Any:
             self, block_hash_with_group_id: Any, block: Block, num_tokens: int | None
         ) -> None:
             stock_class._insert_block_hash(self, block_hash_with_group_id, block, num_tokens)
-            self.computecache.cached(block_hash_with_group_id, block)
+            hooks, block_hash = self.computecache, block_hash_with_group_id
+            lost = hooks.lost
+            if block_hash in lost.recent or block_hash in lost.older or hooks.hears_of_caching:
+                hooks.cached(block_hash, block)
 
-        def _maybe_evict_cached_block(self, block: Block) -> bool:
-            block_hash = block.block_hash
-            evicted: bool = stock_class._maybe_evict_cached_block(self, block)
-            self.computecache.evicted(block_hash, block)
-            return evicted
+        def evict_blocks(self, block_ids: set[int]) -> None:
+            known = [self.blocks[index] for index in block_ids if index < len(self.blocks)]
+            contents = [(block.block_hash, block) for block in known if block.block_hash is not None]
+            stock_class.evict_blocks(self, block_ids)
+            self.computecache.dropped(contents)
 
         def reset_prefix_cache(self) -> bool:
             done: bool = stock_class.reset_prefix_cache(self)
@@ -192,25 +221,6 @@ def queue_class(stock_class: Any) -> Any:
     class ComputeCacheQueue(stock_class):  # type: ignore[misc]
         stock = stock_class
         computecache: Keeper
-
-        def popleft(self) -> Block:
-            keeper = self.computecache
-            keeper.allocating(1)
-            block: Block = stock_class.popleft(self)
-            keeper.taken((block,))
-            return block
-
-        def popleft_n(self, n: int) -> list[Block]:
-            keeper = self.computecache
-            if n:
-                keeper.allocating(n)
-            blocks: list[Block] = stock_class.popleft_n(self, n)
-            keeper.taken(blocks)
-            return blocks
-
-        def remove(self, block: Block) -> None:
-            stock_class.remove(self, block)
-            self.computecache.removed(block)
 
         def append(self, block: Block) -> None:
             if not self.computecache.freed((block,)):

@@ -5,14 +5,16 @@ Source: ``vllm/v1/core/kv_cache_utils.py`` (blocks, free queue) and ``vllm/v1/co
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
+
+from keepwarm.policies.base import BlockId
 
 
 class Block(Protocol):
     """``KVCacheBlock``: a block's memory, its references and its place in the free list."""
 
-    block_id: int
+    block_id: BlockId
     ref_cnt: int
     is_null: bool
     prev_free_block: Any
@@ -53,6 +55,14 @@ class Pool(Protocol):
     free_block_queue: FreeQueue
     cached_block_hash_to_block: HashMap
     _reuse_watchers: Mapping[int, Any]
+
+
+def free_blocks(queue: FreeQueue) -> Iterator[Block]:
+    """The blocks of the list, the next to be taken first. Does not mutate; valid until the list changes."""
+    block, tail = queue.fake_free_list_head.next_free_block, queue.fake_free_list_tail
+    while block is not tail:
+        yield block
+        block = block.next_free_block
 
 
 def insert(queue: FreeQueue, blocks: Sequence[Block], before: Block) -> None:
