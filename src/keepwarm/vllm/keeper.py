@@ -50,6 +50,7 @@ class Keeper:
         self._budget_ns = settings.decision_budget_us * 1000
         self.policy = make_order(pool, settings)
         self.is_aged_by_caching = self.policy.is_aged_by_caching
+        self._hit_blocks = self.policy.hit_blocks
         self.watched: dict[int, None] = {}  # in the list, in its order
         self._freed_at = [0] * pool.num_gpu_blocks
         self._frees = 0
@@ -108,35 +109,41 @@ class Keeper:
     def freed(self, blocks: Sequence[Block]) -> bool:
         """Put freed blocks with a hash, and watched ones, in their places; False: vLLM shall append them."""
         try:
-            watched, others = self._split(blocks)
-            self._place(others)
+            watched, others = self._split(blocks) if self._watchers else ((), blocks)
+            runs = self._take_over(others)
         except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
             self.faults.note("free", error)
             with suppress(Exception):
                 for block in blocks:
                     self.policy.take(block.block_id)
             return False
-        self._append_watched(watched)
+        for run, before in runs:  # nothing may fail from here on: vLLM would append them a second time
+            insert(self._queue, run, before)
+        if watched:
+            self._append_watched(watched)
         return True
 
     def freed_blank(self, blocks: Sequence[Block]) -> Sequence[Block]:
         """Which of freed blocks without a hash vLLM shall put at the head; watched ones go to the tail."""
+        if not self._watchers:
+            return blocks
         watched, others = self._split(blocks)
         self._append_watched(watched)
         return others
 
     def hit(self, blocks: Sequence[Block]) -> None:
         """A request uses cached blocks; they are out of the list by now."""
-        policy = self.policy
+        policy, is_moved = self.policy, False
         for block in blocks:
             if block.is_null:
                 continue
             if block.ref_cnt == 1:  # it was free
-                policy.take(block.block_id)
+                is_moved |= policy.take(block.block_id)
                 if self.watched:
                     self.watched.pop(block.block_id, None)
             policy.count_hit(block.block_id)
-        self._publish()
+        if is_moved:
+            self._publish()
 
     def cached(self, block: Block) -> None:
         """A block got its hash."""
@@ -164,33 +171,31 @@ class Keeper:
     def _split(self, blocks: Sequence[Block]) -> tuple[Sequence[Block], Sequence[Block]]:
         """Watched blocks, and the others."""
         watchers = self._watchers
-        if not watchers:
-            return (), blocks
         watched = [block for block in blocks if block.block_id in watchers]
         return watched, [block for block in blocks if block.block_id not in watchers]
 
-    def _place(self, blocks: Sequence[Block]) -> None:
-        """Insert those that were hit behind all others, the others before the first protected one."""
-        policy, hits, queue = self.policy, self.policy.hit_blocks, self._queue
+    def _take_over(self, blocks: Sequence[Block]) -> tuple[tuple[Sequence[Block], Block], ...]:
+        """Give the policy those that were hit; what to insert in the list, and before which block each run.
+
+        Those that were hit go behind all others, the others before the first protected one.
+        """
+        policy, hits = self.policy, self._hit_blocks
         first = policy.first_protected
-        end = self._blocks[next(iter(self.watched))] if self.watched else queue.fake_free_list_tail
+        end = self._blocks[next(iter(self.watched))] if self.watched else self._queue.fake_free_list_tail
         boundary = end if first is None else self._blocks[first.id]
         if boundary.prev_free_block is None or end.prev_free_block is None:
             raise LookupError(f"block {boundary.block_id} or {end.block_id} is not in the free list")
-        kept = [block for block in blocks if block.block_id in hits]
-        if kept:
-            policy.on_free([cached_block(block, self._block_tokens) for block in kept])
-            insert(queue, [block for block in blocks if block.block_id not in hits], boundary)
-            insert(queue, kept, end)
-        else:
-            insert(queue, blocks, boundary)
         freed_at, frees = self._freed_at, self._frees
         for block in blocks:
             frees += 1
             freed_at[block.block_id] = frees
         self._frees = frees
-        if kept:
-            self._publish()
+        kept = [block for block in blocks if block.block_id in hits]
+        if not kept:
+            return ((blocks, boundary),)
+        policy.on_free([cached_block(block, self._block_tokens) for block in kept])
+        self._publish()
+        return ([block for block in blocks if block.block_id not in hits], boundary), (kept, end)
 
     def _append_watched(self, blocks: Sequence[Block]) -> None:
         if blocks:
