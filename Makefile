@@ -12,8 +12,11 @@ VLLM := .venvs/vllm
 BENCH := .venvs/bench
 BIN := $(DEV)/bin
 TOKENIZERS := build/test-tokenizers
+MODELS := build/models
+PROMETHEUS := build/prometheus
 # The warnings there are vLLM's, not ours.
-VLLM_TESTS := KEEPWARM_TEST_VLLM=1 $(VLLM)/bin/python -m pytest tests/vllm -W ignore
+VLLM_TESTS := KEEPWARM_TEST_VLLM=1 KEEPWARM_TEST_MODELS=$(CURDIR)/$(MODELS) \
+  $(VLLM)/bin/python -m pytest tests/vllm tests/vllm_server -W ignore
 TRAFFIC := examples/helpdesk/traffic.jsonl.gz
 
 export TRANSFORMERS_NO_ADVISORY_WARNINGS := 1
@@ -23,7 +26,7 @@ export HF_HUB_OFFLINE := 1
 export HF_HUB_DISABLE_TELEMETRY := 1
 export KEEPWARM_TEST_TOKENIZERS := $(CURDIR)/$(TOKENIZERS)
 
-.PHONY: help demo test test-vllm test-full soak check format pytest docs generate bench dist clean
+.PHONY: help demo test test-vllm test-full vllm-env canary tune soak check format pytest docs generate bench dist clean
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -33,12 +36,20 @@ demo: $(DEMO)/.stamp  ## Diagnose the recorded traffic of examples/helpdesk, and
 
 test: check test-vllm pytest  ## Everything that guards a change: check, tests, documentation
 
-test-full: check $(TOKENIZERS)/.stamp $(VLLM)/.stamp  ## `test` and the long runs
+test-full: check vllm-env  ## `test` and the long runs
 	$(VLLM_TESTS) --run-long
 	$(BIN)/python -m pytest --run-long
 
-test-vllm: $(VLLM)/.stamp  ## The cache model beside vLLM's own scheduler, in an environment of 2.5 GB
+test-vllm: vllm-env  ## The cache model and the plugin beside vLLM itself, real servers included
 	$(VLLM_TESTS)
+
+vllm-env: $(VLLM)/.stamp $(MODELS)/.stamp $(PROMETHEUS)/.stamp  ## vLLM's CPU build, 2.5 GB, two small models, Prometheus
+
+canary: vllm-env  ## The canary on real vLLM with a small model: lru, active, rollback; some ten minutes
+	@scripts/canary.sh run $(VLLM)/bin/python $(MODELS)/smollm2 out/canary
+
+tune: vllm-env  ## The smallest scan limit of both rules on the same server; half an hour
+	@scripts/canary.sh tune $(VLLM)/bin/python $(MODELS)/smollm2 out/canary-tuning
 
 soak: $(VLLM)/.stamp  ## The same over 5 million requests, an hour or two; result in bench/soak.json
 	$(VLLM)/bin/python -m scripts.soak
@@ -84,8 +95,15 @@ $(DEMO)/.stamp: pyproject.toml scripts/make_venv.sh
 $(BENCH)/.stamp: pyproject.toml scripts/make_venv.sh
 	@scripts/make_venv.sh $(BENCH) --group dev --group bench
 
-$(VLLM)/.stamp: pyproject.toml scripts/make_venv.sh scripts/make_vllm_venv.sh
+$(VLLM)/.stamp: pyproject.toml scripts/make_venv.sh scripts/make_vllm_venv.sh $(wildcard tests/vllm_plugins/small_blocks/*.*)
 	@scripts/make_vllm_venv.sh $(VLLM)
+
+$(MODELS)/.stamp: scripts/make_models.py $(VLLM)/.stamp $(TOKENIZERS)/.stamp
+	@$(VLLM)/bin/python scripts/make_models.py $(MODELS) $(TOKENIZERS)
+	@touch $@
+
+$(PROMETHEUS)/.stamp: scripts/make_prometheus.sh
+	@scripts/make_prometheus.sh $(PROMETHEUS)
 
 $(TOKENIZERS)/.stamp: $(DEV)/.stamp $(wildcard scripts/fetch_test_tokenizers.*)
 	@scripts/run_fetch.sh $(BIN)/python $(TOKENIZERS)
