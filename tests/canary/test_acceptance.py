@@ -8,7 +8,7 @@ import pytest
 from keepwarm.canary.acceptance import Decision, decide
 from keepwarm.canary.options import CanaryOptions
 from keepwarm.canary.runs import Run
-from tests.canary.fakes import baseline_run, candidate_run
+from tests.canary.fakes import baseline_run, candidate_run, plugin_metrics
 
 CODES = [
     "served",
@@ -69,6 +69,13 @@ def test_each_reason_alone_refuses(candidate: Run, code: str) -> None:
 def test_a_baseline_that_contradicts_itself_refuses() -> None:
     decision = decided(candidate_run(), baseline=baseline_run(inconsistencies=("two users",)))
     assert [reason.code for reason in decision.reasons()] == ["consistent"]
+
+
+def test_a_baseline_whose_counters_fail_refuses() -> None:
+    baseline = msgspec.structs.replace(baseline_run(), plugin=plugin_metrics(faults={"evict": 4148}))
+    (reason,) = decided(candidate_run(), baseline=baseline).reasons()
+    assert reason.code == "faultless"
+    assert reason.figures["baseline_faults_evict"] == 4148
 
 
 def test_some_gain_is_enough() -> None:

@@ -88,6 +88,10 @@ def test_refused_is_rolled_back_recorded_and_stopped() -> None:
             Run(settings=LRU, plugin=plugin_metrics(reordered_decisions=1), pressure=baseline_run().pressure),
             "same-order",
         ),
+        (
+            Run(settings=LRU, plugin=plugin_metrics(faults={"hit": 1}), pressure=baseline_run().pressure),
+            "faultless",
+        ),
         (ServerError("the rolled back server died"), "comes-back"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

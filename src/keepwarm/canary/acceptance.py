@@ -50,7 +50,7 @@ def decide(baseline: Run, candidate: Run, *, again: Run | None, options: CanaryO
             ttft_budget,
         ),
         _time("ttft-hot", candidate.hot_ttfts_s(), [run.hot_ttfts_s() for run in lru_runs], ttft_budget),
-        _faultless(candidate),
+        faultless(baseline=baseline, candidate=candidate),
         _consistent(baseline, candidate),
     )
     return Decision(accepted=not any(check.refused for check in checks), checks=checks)
@@ -135,14 +135,14 @@ def _figures(name: str, ratio: Ratio | None) -> dict[str, int | float | str | No
     }
 
 
-def _faultless(candidate: Run) -> Check:
-    plugin = candidate.plugin
+def faultless(**runs: Run) -> Check:
+    """Whether the plugin met no fault in any of ``runs``; under lru its counters are what is at stake."""
+    figures: dict[str, int] = {}
+    for name, run in runs.items():
+        figures[f"{name}_tripped_engines"] = run.plugin.tripped_engines
+        figures |= {f"{name}_faults_{kind}": n for kind, n in sorted(run.plugin.faults.items())}
     return check(
-        "faultless",
-        not plugin.faults and not plugin.tripped_engines,
-        "the plugin meets no fault and does not trip",
-        tripped_engines=plugin.tripped_engines,
-        **{f"faults_{kind}": number for kind, number in sorted(plugin.faults.items())},
+        "faultless", not any(figures.values()), "the plugin meets no fault and does not trip", **figures
     )
 
 

@@ -84,7 +84,8 @@ def _measured(runs: dict[str, Run | None]) -> list[str]:
     """Cached tokens of the hot prefix by one-use requests sent, then medians; a column per run."""
     steps = next(run for run in runs.values() if run is not None).pressure.steps
     names = [f"hot tokens cached after {counted(step.flood_requests, 'one-use request')}" for step in steps]
-    names += ["median TTFT of hot requests", "median TTFT of one-use requests", "failed requests"]
+    names += ["TTFT of the last hot request", "median TTFT of hot requests"]
+    names += ["median TTFT of one-use requests", "failed requests", "faults of the plugin"]
     names += ["tokens evicted, then asked for again", "decisions", "of them reordered"]
     columns = [_column(run, len(names)) for run in runs.values()]
     return _table(("", *runs), list(zip(names, *columns, strict=True)))
@@ -95,12 +96,14 @@ def _column(run: Run | None, rows: int) -> list[str]:
         return [_ABSENT] * rows
     return [
         *(_ABSENT if tokens is None else str(tokens) for tokens in run.hot_cached_tokens()),
+        _median(run.hot_ttfts_s()[-1:]),
         _median(run.hot_ttfts_s()),
         _median(run.one_use_ttfts_s()),
         *(
             count(number)
             for number in (
                 run.pressure.failed_requests,
+                sum(run.plugin.faults.values()),
                 run.plugin.evicted_then_requested_tokens,
                 run.plugin.decisions,
                 run.plugin.reordered_decisions,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from keepwarm._errors import ServerError
-from keepwarm.canary.acceptance import same_text
+from keepwarm.canary.acceptance import faultless, same_text
 from keepwarm.canary.checks import Check, check
 from keepwarm.canary.runs import Instruments, Run, take_run
 from keepwarm.canary.servers.base import ServerAdapter
@@ -62,6 +62,7 @@ def drill(
               reordered_decisions=run.plugin.reordered_decisions),
         _same_cached_tokens(baseline, run),
         same_text(baseline, run, other_text=other_text),
+        faultless(rollback=run),
     )  # fmt: skip
     return Drill(passed=not any(check.refused for check in checks), checks=checks, run=run)
 
