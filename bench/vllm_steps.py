@@ -1,0 +1,203 @@
+"""vLLM's own ``Scheduler`` with and without the plugin, in turns on the same requests; runs where vLLM is.
+
+``python -m bench.vllm_steps POOL_BLOCKS ROUNDS`` prints one JSON document, for ``plugin_overhead``.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import random
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from itertools import count
+from typing import NamedTuple
+
+from keepwarm.serving.base import ServerConfig
+from keepwarm.vllm.counters import FAULT_KINDS, private_counters
+from keepwarm.vllm.pool import attach
+from keepwarm.vllm.settings import SCAN_LIMITS, Settings
+
+RUNNING = 64
+BLOCK_TOKENS = 16
+BATCH_TOKENS = 8_192
+NEVER_US = 10**9  # what a busy machine interrupts is no fault of the policy
+STOCK = "stock"
+SIDES: dict[str, Settings | None] = {
+    STOCK: None,
+    "stock_again": None,
+    "lru": Settings(mode="lru"),
+    "boundary": Settings("active", "boundary", SCAN_LIMITS["boundary"], decision_budget_us=NEVER_US),
+    "window": Settings("active", "window", SCAN_LIMITS["window"], decision_budget_us=NEVER_US),
+}
+
+
+def _clock_ns() -> int:
+    """What reading the clock adds to what lies between two readings."""
+    clock = time.thread_time_ns
+    return round(statistics.median(-(clock() - clock()) for _ in range(2_001)))
+
+
+CLOCK_NS = _clock_ns()
+
+
+class Work(NamedTuple):
+    """Requests of one kind: ``twins`` in a row have the same prompt, so its full blocks are hit."""
+
+    prompt_tokens: int
+    output_tokens: int
+    twins: int
+    steps: int  # of one side before the next has its turn
+
+
+# 128 blocks hold 64 requests of no more than 2 each; one of them is shared by four.
+DECODE = {
+    128: Work(17, 24, twins=4, steps=48),
+    8_192: Work(529, 512, twins=4, steps=48),
+    50_000: Work(2_065, 1_024, twins=4, steps=48),
+}
+PREFILL = {
+    128: Work(257, 1, twins=1, steps=8),
+    8_192: Work(1_025, 1, twins=1, steps=8),
+    50_000: Work(1_025, 1, twins=1, steps=8),
+}
+
+
+class Side:
+    """One scheduler, never short of requests, and the CPU time of its steps."""
+
+    def __init__(self, pool_blocks: int, settings: Settings | None) -> None:
+        from tests.vllm.real import RealServer
+
+        longest_tokens = min((pool_blocks - 1) * BLOCK_TOKENS, BATCH_TOKENS)
+        self._server = RealServer(
+            ServerConfig(BLOCK_TOKENS, pool_blocks - 1, longest_tokens, RUNNING, BATCH_TOKENS)
+        )
+        del self._server.pool._emit_block_removed_events  # where the tests listen
+        self.counters = private_counters()
+        if settings is not None:
+            attach(self._server.pool, settings, self.counters)
+        self._serial = count()
+        self._arrivals: Iterator[tuple[list[int], int]] = iter(())
+        self.tokens = self.running = self.preemptions = 0
+
+    def begin(self, work: Work, seed: str) -> None:
+        """From here on such requests arrive; the first 64 end one after another, not all at once."""
+        self._arrivals = _arrivals(work, seed)
+
+    def run(self, steps: int) -> int:
+        """CPU ns within ``schedule`` and ``update_from_output``; who ends is replaced outside the clock."""
+        server, scheduler, clock = self._server, self._server.scheduler, time.thread_time_ns
+        spent_ns = 0
+        for _ in range(steps):
+            self._refill()
+            started_ns = clock()
+            scheduled = scheduler.schedule()
+            spent_ns += clock() - started_ns
+            sampled = server._sampled(scheduled)
+            started_ns = clock()
+            outputs = scheduler.update_from_output(scheduled, sampled)
+            spent_ns += clock() - started_ns
+            self.tokens += scheduled.total_num_scheduled_tokens
+            self.running += len(scheduled.num_scheduled_tokens)
+            self.preemptions += len(scheduled.preempted_req_ids or ())
+            for ended in (out for group in outputs.values() for out in group.outputs if out.finish_reason):
+                server.forget(ended.request_id)
+        return spent_ns - 2 * steps * CLOCK_NS
+
+    def _refill(self) -> None:
+        from tests.vllm.real import Call
+
+        for _ in range(RUNNING - len(self._server.requests)):
+            prompt, output_tokens = next(self._arrivals)
+            self._server.add(Call(str(next(self._serial)), prompt, [0] * output_tokens))
+
+
+def _arrivals(work: Work, seed: str) -> Iterator[tuple[list[int], int]]:
+    rng = random.Random(seed)
+    for index in count():
+        if index % work.twins == 0:
+            prompt = rng.choices(range(1_000), k=work.prompt_tokens)
+        share = min(1.0, (index + 1) / RUNNING)
+        yield prompt, max(1, round(share * work.output_tokens))
+
+
+def _warm(side: Side, pool_blocks: int) -> None:
+    """Fill the pool with content, the protected part up to its share, then the rest with one-use blocks."""
+    prefill = PREFILL[pool_blocks]
+    steps = 4 + 3 * pool_blocks * BLOCK_TOKENS // BATCH_TOKENS
+    for work in (prefill._replace(twins=2), prefill):
+        side.begin(work, f"warm {work.twins}")
+        side.run(steps)
+
+
+def measure(pool_blocks: int, rounds: int) -> dict[str, object]:
+    """Both kinds of work at one size; ``ValueError`` if the sides did not do the same work."""
+    sides = {name: Side(pool_blocks, settings) for name, settings in SIDES.items()}
+    for side in sides.values():
+        _warm(side, pool_blocks)
+    document: dict[str, object] = {}
+    for name, work in (("prefill", PREFILL[pool_blocks]), ("decode", DECODE[pool_blocks])):
+        for side in sides.values():
+            side.begin(work, name)
+            side.run(RUNNING + 2 * work.output_tokens)  # all of the earlier kind are gone, and the first 64
+        document[name] = _compare(sides, work, rounds)
+    for name, side in sides.items():
+        faults = {kind: side.counters.get(f"fault_{kind}") for kind in FAULT_KINDS}
+        if any(faults.values()):
+            raise ValueError(f"{name} had faults: {faults}")
+    return document
+
+
+def _compare(sides: dict[str, Side], work: Work, rounds: int) -> dict[str, object]:
+    rng, names = random.Random(rounds), list(sides)
+    before = {name: (side.tokens, side.running, side.preemptions) for name, side in sides.items()}
+    plugin = sides["boundary"].counters
+    demoted, evicted = plugin.get("demoted_blocks"), _evicted(sides["boundary"])
+    times_ns: dict[str, list[int]] = {name: [] for name in names}
+    gc.collect()
+    gc.freeze()  # what lives on is not looked at again, as in a server that has started
+    gc.disable()
+    for _ in range(rounds):
+        rng.shuffle(names)
+        for name in names:
+            times_ns[name].append(sides[name].run(work.steps))
+        gc.collect()
+    gc.enable()
+    done = {
+        name: tuple(
+            now - then for now, then in zip((s.tokens, s.running, s.preemptions), before[name], strict=True)
+        )
+        for name, s in sides.items()
+    }
+    if len(set(done.values())) != 1:
+        raise ValueError(f"the sides did different work, (tokens, requests, preemptions): {done}")
+    steps = rounds * work.steps
+    return {
+        "stock_us_per_step": round(statistics.median(times_ns[STOCK]) / work.steps / 1e3, 1),
+        "requests_per_step": round(done[STOCK][1] / steps, 1),
+        "tokens_per_step": round(done[STOCK][0] / steps, 1),
+        "preemptions": done[STOCK][2],
+        "evicted_per_step": round((_evicted(sides["boundary"]) - evicted) / steps, 2),
+        "demoted_per_step": round((plugin.get("demoted_blocks") - demoted) / steps, 2),
+        "protected_blocks": plugin.get("protected_blocks"),
+        "ratios": {name: _ratio(times_ns[name], times_ns[STOCK]) for name in SIDES if name != STOCK},
+    }
+
+
+def _evicted(side: Side) -> int:
+    return side.counters.get("evicted_hit") + side.counters.get("evicted_never_hit")
+
+
+def _ratio(ours_ns: list[int], stock_ns: list[int]) -> list[float]:
+    """Median of the paired ratios and its 95% interval, by order statistics."""
+    ratios = sorted(ours / stock for ours, stock in zip(ours_ns, stock_ns, strict=True))
+    half = 0.98 * len(ratios) ** 0.5  # 1.96 standard deviations of a fair coin's count
+    low, high = int(len(ratios) / 2 - half), int(len(ratios) / 2 + half)
+    return [round(value, 4) for value in (statistics.median(ratios), ratios[low], ratios[high])]
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(measure(int(sys.argv[1]), int(sys.argv[2]))))
