@@ -153,9 +153,9 @@ class RecordingProxy:
             async for chunk in response.stream:
                 if exchange is not None:
                     exchange.chunk(chunk)
-                    if exchange.is_complete:  # the line is there before the client learns that this is all
-                        self._keep(exchange)
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                if exchange is not None and exchange.is_complete:
+                    self._keep(exchange)  # before anything else happens here: a crash loses this line at most
         except httpx2.TransportError as error:
             if exchange is not None and not exchange.is_complete:
                 exchange.fail("upstream-closed", str(error) or type(error).__name__)

@@ -103,12 +103,23 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
         family, *_, address = socket.getaddrinfo(
             name, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        listener = socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+        # asyncio turns Nagle's algorithm off (40 ms a response) only where the protocol is named.
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     except (OSError, UnicodeError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"cannot listen on {host!r} port {port}: {reason}; name another --port") from None
+        raise _cannot_listen(host, port, error) from None
     with listener:
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(_BACKLOG)
+        except OSError as error:
+            raise _cannot_listen(host, port, error) from None
         yield listener
+
+
+def _cannot_listen(host: str, port: int, error: Exception) -> InputError:
+    reason = getattr(error, "strerror", None) or str(error)
+    return InputError(f"cannot listen on {host!r} port {port}: {reason}; name another --port or --host")
 
 
 def _address(host: str, listener: socket.socket) -> str:
