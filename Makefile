@@ -24,6 +24,7 @@ export TRANSFORMERS_VERBOSITY := error
 # No test and no demo may reach for a model hub.
 export HF_HUB_OFFLINE := 1
 export HF_HUB_DISABLE_TELEMETRY := 1
+export KEEPWARM_TEST_PROMETHEUS := $(CURDIR)/$(PROMETHEUS)/bin
 export KEEPWARM_TEST_TOKENIZERS := $(CURDIR)/$(TOKENIZERS)
 
 .PHONY: help demo test test-vllm test-full vllm-env canary tune soak check format pytest docs generate bench dist clean
@@ -54,7 +55,7 @@ tune: vllm-env  ## The smallest scan limit of both rules on the same server; hal
 soak: $(VLLM)/.stamp  ## The same over 5 million requests, an hour or two; result in bench/soak.json
 	$(VLLM)/bin/python -m scripts.soak
 
-pytest: $(DEV)/.stamp $(TOKENIZERS)/.stamp  ## The tests alone
+pytest: $(DEV)/.stamp $(TOKENIZERS)/.stamp $(PROMETHEUS)/.stamp  ## The tests alone
 	$(BIN)/python -m pytest
 
 check: $(DEV)/.stamp  ## Lint, format, types, one-way imports, dependencies, dead code
@@ -69,8 +70,9 @@ format: $(DEV)/.stamp  ## Apply the formatter and the safe lint fixes
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-generate: $(DEV)/.stamp  ## Rewrite the documentation that is made from the code
+generate: $(DEV)/.stamp  ## Rewrite what is made from the code: parts of the documentation, Grafana dashboards
 	$(BIN)/python -m scripts.generate_docs
+	$(BIN)/python -W ignore::DeprecationWarning -m scripts.generate_dashboards
 
 docs: $(DEV)/.stamp  ## Build the documentation site into site/
 	$(BIN)/python -m scripts.generate_docs --check

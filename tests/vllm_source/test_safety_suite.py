@@ -55,7 +55,10 @@ BROKEN = {
         '{"lru": "lru", "active": "active"}, "lru"',
         '{"active": "active"}, "active"',
     ),
-    "watched blocks are cached ones": ("if not watchers:", "if True:"),
+    "watched blocks are cached ones": (
+        "self._split(blocks) if self._watchers",
+        "self._split(blocks) if False",
+    ),
     "the whole list is scanned": (
         "islice(self._protected.values(), self._scan_limit + count - 1)",
         "iter(self._protected.values())",

@@ -125,25 +125,32 @@ class Keeper:
 
     def freed_blank(self, blocks: Sequence[Block]) -> Sequence[Block]:
         """Which of freed blocks without a hash vLLM shall put at the head; watched ones go to the tail."""
-        if not self._watchers:
+        try:
+            watched, others = self._split(blocks) if self._watchers else ((), blocks)
+        except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
+            self.faults.note("free", error)
             return blocks
-        watched, others = self._split(blocks)
-        self._append_watched(watched)
+        if watched:
+            self._append_watched(watched)
         return others
 
-    def hit(self, blocks: Sequence[Block]) -> None:
-        """A request uses cached blocks; they are out of the list by now."""
-        policy, is_moved = self.policy, False
+    def used(self, blocks: Sequence[Block], hit: Sequence[Block]) -> None:
+        """A request uses ``blocks``, ``hit`` are those with content; they are out of the list by now."""
+        policy, watched, is_moved = self.policy, self.watched, False
         for block in blocks:
-            if block.is_null:
-                continue
-            if block.ref_cnt == 1:  # it was free
-                is_moved |= policy.take(block.block_id)
-                if self.watched:
-                    self.watched.pop(block.block_id, None)
+            is_moved |= policy.take(block.block_id)
+            if watched:
+                watched.pop(block.block_id, None)
+        for block in hit:
             policy.count_hit(block.block_id)
         if is_moved:
             self._publish()
+
+    def moved(self, source: Block, target: Block, *, was_hit: bool) -> None:
+        """The content of ``source``, in use, belongs to ``target`` now."""
+        self.policy.forget(source.block_id)
+        if was_hit:
+            self.policy.count_hit(target.block_id)
 
     def cached(self, block: Block) -> None:
         """A block got its hash."""

@@ -23,6 +23,7 @@ from keepwarm.vllm.startup import Attach, counters_directory
 logger = logging.getLogger("vllm.computecache")
 
 
+@cache
 def register() -> None:
     """Hook vLLM as the environment asks. Never raises; a second call in one process does nothing."""
     try:
@@ -32,11 +33,13 @@ def register() -> None:
         logger.warning("ComputeCache: not installed, stock LRU: %r", error)
 
 
-@cache
 def _register() -> None:
     from vllm import __version__
     from vllm.v1.core import block_pool, kv_cache_utils
 
+    if hasattr(block_pool, "computecache"):
+        logger.info("ComputeCache: it is in vLLM's source already; the plugin leaves it to that")
+        return
     speaks = DIRECTORY not in os.environ
     directory = counters_directory()
     reading = read_settings(os.environ)

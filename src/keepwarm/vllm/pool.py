@@ -83,12 +83,13 @@ class Hooks:
             self.faults.note("evict", error)
 
     def touched(self, blocks: Sequence[Block]) -> None:
-        """A request uses cached blocks."""
+        """A request uses blocks; those without a hash hold nothing that could have been hit."""
         try:
-            for block in blocks:
-                self._was_hit[block.block_id] = not block.is_null
+            hit = [block for block in blocks if block.block_hash is not None]
+            for block in hit:
+                self._was_hit[block.block_id] = 1
             if self.keeper is not None and blocks:
-                self.keeper.hit(blocks)
+                self.keeper.used(blocks, hit)
         except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
             self.faults.note("hit", error)
 
@@ -101,6 +102,16 @@ class Hooks:
                 self._words[_REQUESTED] += self._pool.hash_block_size
             if self.keeper is not None and self.hears_of_caching:
                 self.keeper.cached(block)
+        except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
+            self.faults.note("cache", error)
+
+    def moved(self, source: Block, target: Block) -> None:
+        """The content of one block belongs to another now, and its hits with it."""
+        try:
+            was_hit = self._was_hit[source.block_id]
+            self._was_hit[source.block_id], self._was_hit[target.block_id] = 0, was_hit
+            if self.keeper is not None:
+                self.keeper.moved(source, target, was_hit=bool(was_hit))
         except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
             self.faults.note("cache", error)
 
@@ -195,6 +206,10 @@ def pool_class(stock_class: Any) -> Any:
             lost = hooks.lost
             if block_hash in lost.recent or block_hash in lost.older or hooks.hears_of_caching:
                 hooks.cached(block_hash, block)
+
+        def move_block_hashes(self, src_block: Block, dst_block: Block) -> None:
+            stock_class.move_block_hashes(self, src_block, dst_block)
+            self.computecache.moved(src_block, dst_block)
 
         def evict_blocks(self, block_ids: set[int]) -> None:
             known = [self.blocks[index] for index in block_ids if index < len(self.blocks)]

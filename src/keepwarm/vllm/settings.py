@@ -20,6 +20,7 @@ Number = TypeVar("Number", int, float)
 
 MODE = "COMPUTECACHE_MODE"
 RULE = "COMPUTECACHE_RULE"
+MOST_SCANNED = 1_000_000  # no pool is larger
 SCAN_LIMITS: dict[Rule, int] = {"boundary": SCAN_LIMIT, "window": WINDOW_SCAN_LIMIT}
 
 
@@ -71,7 +72,7 @@ def read_settings(environ: Mapping[str, str]) -> Reading:
     settings = Settings(
         mode=_choice(environ, MODE, {"lru": "lru", "active": "active"}, "lru", warnings),
         rule=rule,
-        scan_limit=whole("SCAN_LIMIT", SCAN_LIMITS[rule], 1),
+        scan_limit=whole("SCAN_LIMIT", SCAN_LIMITS[rule], 1, MOST_SCANNED),
         weights=KeepWeights(
             reuse=whole("REUSE_WEIGHT", KEEP_WEIGHTS.reuse, 0),
             depth=whole("DEPTH_WEIGHT", KEEP_WEIGHTS.depth, 0),
@@ -103,7 +104,7 @@ def _choice(
 
 def _numbers(
     environ: Mapping[str, str], warnings: list[str]
-) -> tuple[Callable[[str, int, int], int], Callable[[str, float, float, float], float]]:
+) -> tuple[Callable[..., int], Callable[..., float]]:
     """Readers of whole and of real numbers, given a name, the default and the bounds."""
 
     def read(name: str, parse: Callable[[str], Number], default: Number, least: float, most: float) -> Number:
@@ -116,13 +117,13 @@ def _numbers(
         except (ValueError, OverflowError):
             value = None
         if value is None or not least <= value <= most:
-            bounds = f"{least:g} or more" if most == math.inf else f"from {least:g} to {most:g}"
+            bounds = f"{least:g} or more" if most == math.inf else f"from {least:g} to {most:.10g}"
             warnings.append(f"{name}={text!r} is no number {bounds}; taking {default:g}")
             return default
         return value
 
-    def whole(name: str, default: int, least: int) -> int:
-        return read(name, int, default, least, math.inf)
+    def whole(name: str, default: int, least: int, most: float = math.inf) -> int:
+        return read(name, int, default, least, most)
 
     def real(name: str, default: float, least: float, most: float) -> float:
         return read(name, float, default, least, most)
