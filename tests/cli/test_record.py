@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import socket
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from keepwarm.replay.recorder.options import GRACE_S, MAX_BODY_BYTES, MAX_RESPONSE_BYTES
 from tests.replay.recorder.running import Recorder
 from tests.replay.recorder.stub import PATIENCE_S, Call, Stub, chat_answer, chat_chunks
 
@@ -143,3 +145,23 @@ def test_other_machines_are_announced(tmp_path: Path) -> None:
         answer = httpx2.get(url, headers={"Host": "recorder.example"}, trust_env=False)
         assert answer.status_code == 502
         assert recorder.stop().startswith("0 requests recorded")
+
+
+def test_the_guide_shows_commands_that_run(repository: Path, tmp_path: Path) -> None:
+    page = (repository / "docs" / "how-to" / "record.md").read_text()
+    commands = re.findall(r"^keepwarm record --upstream (\S+) --out (\S+)(.*)$", page, re.MULTILINE)
+    assert commands
+    for upstream, out, options in commands:
+        with Recorder(upstream, tmp_path / out, *options.split()) as recorder:
+            assert f"recording {upstream} into" in recorder.said
+            recorder.stop()
+
+
+def test_the_guide_names_every_kind_of_error_and_every_limit(repository: Path) -> None:
+    page = (repository / "docs" / "how-to" / "record.md").read_text()
+    sources = "".join(path.read_text() for path in (repository / "src/keepwarm/replay/recorder").glob("*.py"))
+    kinds = set(re.findall(r'(?:fail\(|40\d, |502, )"([a-z-]+)"', sources))
+    table = page.partition("| `error.kind` |")[2].partition("\n\n")[0]
+    assert kinds == set(re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE))
+    for limit in (f"{MAX_BODY_BYTES >> 20} MiB", f"{MAX_RESPONSE_BYTES >> 20} MiB", f"{GRACE_S} seconds"):
+        assert limit in page

@@ -151,8 +151,8 @@ class EventStream:
         if self._length > MAX_RESPONSE_BYTES:
             return Captured(unrecorded=_too_long())
         rest = self._splitter.finish()
-        if rest is not None:
-            self._add(rest)
+        if rest is not None and (rest == _DONE or isinstance(decoded(rest), dict)):
+            self._add(rest)  # else it was cut off, which is seen by what is missing
         answer = self._assembly.result()
         usage = as_object(answer).get("usage")
         return Captured(

@@ -45,21 +45,22 @@ def record(options: RecorderOptions, on_ready: Callable[[str, str | None], None]
     with _listening(options.host, options.port) as listener:
         journal = Journal.open(options.out, append=options.append)
         try:
-            on_ready(_address(options.host, listener), journal.repair)
-            proxy = asyncio.run(_serve(options, journal, listener))
+            with _ended_by_signals() as ending:
+                on_ready(_address(options.host, listener), journal.repair)
+                proxy = asyncio.run(_serve(options, journal, listener, ending))
         finally:
             journal.close()
     return Summary(proxy.tally.requests, proxy.tally.failed, journal.lost_lines, journal.problem, options.out)
 
 
-async def _serve(options: RecorderOptions, journal: Journal, listener: socket.socket) -> RecordingProxy:
+async def _serve(
+    options: RecorderOptions, journal: Journal, listener: socket.socket, ending: _Ending
+) -> RecordingProxy:
     limits = httpx2.Limits(max_connections=None, max_keepalive_connections=100, keepalive_expiry=_IDLE_S)
     # Not trust_env: a proxy of the environment would be asked for a server on this machine.
     async with httpx2.AsyncHTTPTransport(limits=limits, trust_env=False) as transport:
         proxy = RecordingProxy(options, transport, journal)
-        server = uvicorn.Server(_uvicorn_config(proxy))
-        with _ended_by_signals(server):
-            await server.serve(sockets=[listener])
+        await ending.of(uvicorn.Server(_uvicorn_config(proxy))).serve(sockets=[listener])
     return proxy
 
 
@@ -80,16 +81,32 @@ def _uvicorn_config(proxy: RecordingProxy) -> uvicorn.Config:
     )
 
 
+class _Ending:
+    """The wish to end, which may come before there is a server."""
+
+    def __init__(self) -> None:
+        self._is_wished = False
+        self._server: uvicorn.Server | None = None
+
+    def wish(self, _number: int, _frame: FrameType | None) -> None:
+        """Handles a signal; uvicorn, which handles them while it serves, raises them again afterwards."""
+        self._is_wished = True
+        if self._server is not None:
+            self._server.should_exit = True
+
+    def of(self, server: uvicorn.Server) -> uvicorn.Server:
+        """The server, which is not to start if it is to end already."""
+        self._server = server
+        server.should_exit = self._is_wished
+        return server
+
+
 @contextmanager
-def _ended_by_signals(server: uvicorn.Server) -> Iterator[None]:
-    """SIGINT and SIGTERM end the server at any moment; uvicorn raises them again when it is done."""
-
-    def end(_number: int, _frame: FrameType | None) -> None:
-        server.should_exit = True
-
-    before = [(number, signal.signal(number, end)) for number in _ENDING]
+def _ended_by_signals() -> Iterator[_Ending]:
+    ending = _Ending()
+    before = [(number, signal.signal(number, ending.wish)) for number in _ENDING]
     try:
-        yield
+        yield ending
     finally:
         for number, handler in before:
             signal.signal(number, handler)
