@@ -126,8 +126,8 @@ def test_documented_ranges_are_those_of_the_code(setting: Setting) -> None:
     allowed = [least] if most == math.inf else [least, most]
     beyond = [least - 1] if most == math.inf else [least - 1, most + 1]
     for value in allowed:
-        assert read_settings({setting.name: f"{value:g}"}).warnings == []
-    for text in (*(f"{value:g}" for value in beyond), "many", ""):
+        assert read_settings({setting.name: f"{value:.10g}"}).warnings == []
+    for text in (*(f"{value:.10g}" for value in beyond), "many", ""):
         settings, warnings = read_settings({setting.name: text})
         assert settings == Settings()
         assert len(warnings) == 1
