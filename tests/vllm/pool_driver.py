@@ -197,9 +197,8 @@ class Driver:
         if source is None or source.block_hash is None or source.ref_cnt != 1:
             return
         (copy,) = self._take(1, None)
-        depth = self.oracle.depth_blocks.pop(source.block_id)
         self.pool.move_block_hashes(source, copy)
-        self.oracle.cache(copy.block_id, depth)
+        self.oracle.move(source.block_id, copy.block_id)
         table.cached = min(table.cached, len(table.blocks) - 1)
         self._done("move_block_hashes")
         self._release([copy])

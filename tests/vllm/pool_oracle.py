@@ -69,6 +69,14 @@ class Oracle:
         self.depth_blocks[block] = depth_blocks
         self.used_at[block] = self.clock
 
+    def move(self, source: int, target: int) -> None:
+        """The content of ``source`` is cached in ``target`` now; if it was hit, that is one hit there."""
+        was_hit, depth_blocks = source in self.hits, self.depth_blocks[source]
+        self._forget(source)
+        self.cache(target, depth_blocks)
+        if was_hit:
+            self.hit(target, was_free=False)
+
     def free(self, blocks: Iterable[int], hashed: Iterable[bool]) -> None:
         """Blocks nobody uses any more, in the order in which vLLM is given them."""
         blank: list[int] = []
