@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from keepwarm._errors import ServerError
-from keepwarm.canary.identity import Identity, Versions
+from keepwarm.server.identity import Identity, Versions
 from keepwarm.canary.plugin_metrics import PluginMetrics
 from keepwarm.canary.pressure import Counters, Failure, PressureReport, PressureStep, Ttft
 from keepwarm.canary.runs import Instruments, Run

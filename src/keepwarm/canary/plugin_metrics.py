@@ -9,7 +9,7 @@ import msgspec
 from prometheus_client.parser import text_string_to_metric_families
 
 from keepwarm._errors import ServerError
-from keepwarm.canary.pressure.client import VllmClient
+from keepwarm.server.client import VllmClient
 
 _TIMEOUT_S = 30.0
 

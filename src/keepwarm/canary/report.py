@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from keepwarm._text import count, counted
 from keepwarm.canary.checks import Check
-from keepwarm.canary.identity import Identity
+from keepwarm.server.identity import Identity
 from keepwarm.canary.options import TtftBudget
 from keepwarm.canary.record import CanaryRecord, Model
 from keepwarm.canary.rollback import Drill

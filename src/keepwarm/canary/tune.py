@@ -11,7 +11,7 @@ import numpy as np
 from keepwarm._errors import ServerError
 from keepwarm._json import plain
 from keepwarm.canary.acceptance import ACTIVE
-from keepwarm.canary.identity import Identity
+from keepwarm.server.identity import Identity
 from keepwarm.canary.options import SCAN_LIMIT, TtftBudget, TuneOptions, check_tuning
 from keepwarm.canary.record import Model, model_of, now
 from keepwarm.canary.rollback import LRU, Drill, drill

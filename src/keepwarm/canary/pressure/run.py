@@ -11,8 +11,8 @@ from typing import NamedTuple
 import httpx2
 
 from keepwarm._errors import ServerError
-from keepwarm.canary.pressure.client import ServedModel, VllmClient
-from keepwarm.canary.pressure.metrics import CacheConfig, Metrics
+from keepwarm.server.client import ServedModel, VllmClient
+from keepwarm.server.metrics import CacheConfig, Metrics
 from keepwarm.canary.pressure.options import PressureOptions, check_options
 from keepwarm.canary.pressure.prompts import TEXT, Prompts
 from keepwarm.canary.pressure.report import (

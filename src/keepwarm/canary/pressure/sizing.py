@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from keepwarm._errors import ServerError
-from keepwarm.canary.pressure.metrics import CacheConfig
+from keepwarm.server.metrics import CacheConfig
 from keepwarm.canary.pressure.options import PressureOptions
 from keepwarm.policies.computecache import PROTECTED_SHARE
 

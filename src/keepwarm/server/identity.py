@@ -1,4 +1,4 @@
-"""What a record is about: the machine, the versions, the commit."""
+"""What a measurement is about: the machine, the versions, the commit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _GIB = 2**30
 
 
 class Versions(msgspec.Struct, frozen=True, kw_only=True):
-    """Of the server's vLLM, and of the keepwarm and Python that ran the canary."""
+    """Of the server's vLLM, and of the keepwarm and Python that measured it."""
 
     vllm: str
     keepwarm: str

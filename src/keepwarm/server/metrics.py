@@ -16,6 +16,7 @@ _HITS = ("vllm:prefix_cache_hits_total", "vllm:external_prefix_cache_hits_total"
 _CONFIG = "vllm:cache_config_info"
 _MODE = "computecache_effective_mode"
 _PLUGIN = "computecache_"
+_RULE = "computecache_effective_rule"
 _LEFT_OUT = ("_bucket", "_created")
 NO_PLUGIN = "stock"
 
@@ -56,7 +57,7 @@ class Metrics(NamedTuple):
         if len(found) > 1:
             raise ServerError(
                 f"{self.server} runs {len(found)} engines, each with a cache of its own; "
-                "press a server with one (--data-parallel-size 1)"
+                "use a server with one (--data-parallel-size 1)"
             )
         labels = found[0]
         block_size, blocks = labels.get("block_size", ""), labels.get("num_gpu_blocks", "")
@@ -77,10 +78,26 @@ class Metrics(NamedTuple):
             )
         return int(sum(values))
 
+    def cache_settings(self) -> dict[str, str]:
+        """Everything that the one engine says of its cache, by vLLM's names; empty if it says nothing."""
+        return next((dict(s.labels) for s in self.samples if s.name == _CONFIG), {})
+
+    def total(self, name: str) -> int | None:
+        """The sum of a counter over its labels, None where there is none of that name."""
+        values = [sample.value for sample in self.samples if sample.name == name]
+        return int(sum(values)) if values else None
+
     def mode(self) -> str:
         """The plugin's effective mode, ``stock`` where it is not there, ``mixed`` for several at once."""
-        modes = {s.labels.get("mode", "") for s in self.samples if s.name == _MODE and s.value > 0}
-        return modes.pop() if len(modes) == 1 else ("mixed" if modes else NO_PLUGIN)
+        return self._effective(_MODE, "mode") or NO_PLUGIN
+
+    def rule(self) -> str | None:
+        """The plugin's effective rule, None where it is not there, ``mixed`` for several at once."""
+        return self._effective(_RULE, "rule")
+
+    def _effective(self, name: str, label: str) -> str | None:
+        found = {s.labels.get(label, "") for s in self.samples if s.name == name and s.value > 0}
+        return found.pop() if len(found) == 1 else ("mixed" if found else None)
 
     def plugin(self) -> dict[str, float]:
         """The plugin's figures by name and labels, as they are written there, in order of name."""

@@ -9,7 +9,7 @@ import pytest
 
 import keepwarm
 from keepwarm._errors import ServerError
-from keepwarm.canary.identity import Identity, device_of_this_machine, identify
+from keepwarm.server.identity import Identity, device_of_this_machine, identify
 
 
 def identified(answer: httpx2.Response, **choices: str) -> Identity:

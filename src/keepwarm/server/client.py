@@ -11,7 +11,7 @@ import httpx2
 
 from keepwarm._errors import InputError, ServerError
 from keepwarm._text import clip, visible
-from keepwarm.canary.pressure.stream import Generated, StreamReader
+from keepwarm.server.stream import Generated, StreamReader
 
 _CONNECT_S = 10.0
 _SHOWN_CHARACTERS = 200
@@ -24,10 +24,11 @@ class RequestFailed(Exception):
 
 
 class ServedModel(NamedTuple):
-    """A model as ``/v1/models`` lists it."""
+    """A model as ``/v1/models`` lists it; ``root`` is what it was loaded from, as the server names it."""
 
     id: str
     max_model_len: int
+    root: str | None = None
 
 
 class VllmClient:
@@ -79,7 +80,27 @@ class VllmClient:
                 f"{self.name}/v1/models gives no max_model_len for {model_id!r}; is this vLLM itself, "
                 "not a gateway before it?"
             )
-        return ServedModel(model_id, max_model_len)
+        root = chosen.get("root")
+        return ServedModel(model_id, max_model_len, root if isinstance(root, str) else None)
+
+    def version(self) -> str:
+        """Of vLLM (vllm/entrypoints/serve/instrumentator)."""
+        version = self._json("GET", "/version").get("version")
+        if not isinstance(version, str):
+            raise ServerError(f"{self.name}/version names no version; is this vLLM?")
+        return version
+
+    def device_type(self) -> str | None:
+        """``cpu``, ``cuda`` and the like; None where the server does not tell, as without its dev mode."""
+        response = self._send("GET", "/server_info?config_format=json")
+        if response.status_code != 200:
+            return None
+        try:
+            device = json.loads(response.content)["vllm_config"]["device_config"]
+        except (ValueError, KeyError, TypeError):
+            return None
+        told = device.get("device_type", device.get("device")) if isinstance(device, dict) else None
+        return told if isinstance(told, str) and told else None
 
     def metrics_text(self) -> str:
         """What Prometheus would scrape."""
@@ -87,8 +108,20 @@ class VllmClient:
 
     def tokenize(self, model: str, text: str) -> list[int]:
         """The ids of ``text`` alone, no special token added."""
-        body = {"model": model, "prompt": text, "add_special_tokens": False}
-        ids = self._json("POST", "/tokenize", body).get("tokens")
+        try:
+            return self.tokenize_body({"model": model, "prompt": text, "add_special_tokens": False})
+        except RequestFailed as error:
+            raise ServerError(f"{self.name}/tokenize refuses plain text: {error}; is this vLLM?") from error
+
+    def tokenize_body(self, body: dict[str, Any]) -> list[int]:
+        """The ids of a prompt, or of messages in the server's chat template, as ``/tokenize`` takes them.
+
+        Raises RequestFailed: the server refuses this very body.
+        """
+        response = self._send("POST", "/tokenize", body)
+        if response.status_code in (400, 422):
+            raise RequestFailed(f"HTTP {response.status_code}: {self._shown(response.text)}")
+        ids = self._decoded(response, "/tokenize").get("tokens")
         if not isinstance(ids, list) or not all(type(token) is int and token >= 0 for token in ids):
             raise ServerError(f"{self.name}/tokenize answered without a list of token ids; is this vLLM?")
         return ids
@@ -117,9 +150,13 @@ class VllmClient:
             "stream": True,
             "stream_options": {"include_usage": True},
         }
+        return self.generate("/v1/completions", body)
+
+    def generate(self, path: str, body: dict[str, Any]) -> Generated:
+        """The answer to a body that asks for a stream with usage. Raises RequestFailed, not ServerError."""
         reader = StreamReader()
         try:
-            with self._client.stream("POST", "/v1/completions", json=body) as response:
+            with self._client.stream("POST", path, json=body) as response:
                 if response.status_code != 200:
                     response.read()
                     raise RequestFailed(f"HTTP {response.status_code}: {self._shown(response.text)}")
