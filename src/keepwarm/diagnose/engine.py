@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -39,6 +40,18 @@ def diagnose(path: str, options: Options | None = None, progress: Progress | Non
     Raises:
         InputError: the trace, the template or the tokenizer cannot be used; says what and where.
     """
+    return examine(path, options, progress).diagnosis
+
+
+class Examination(NamedTuple):
+    """A diagnosis with what it rests on, for whoever goes on from a finding."""
+
+    diagnosis: Diagnosis
+    accounts: Accounts
+
+
+def examine(path: str, options: Options | None = None, progress: Progress | None = None) -> Examination:
+    """``diagnose``, with the trace as it was accounted for. Raises as ``diagnose`` does."""
     options = options or Options()
     heard = progress or Silent()
     trace = open_trace(path, options.format)
@@ -48,7 +61,7 @@ def diagnose(path: str, options: Options | None = None, progress: Progress | Non
     for site in accounts.sites:
         proven += site_findings(accounts, site)
         heard.advance()
-    return _assemble(trace, accounts, proven)
+    return Examination(_assemble(trace, accounts, proven), accounts)
 
 
 def _read(trace: Trace, options: Options, progress: Progress) -> Traffic:

@@ -58,6 +58,18 @@ def site_findings(accounts: Accounts, site: Site) -> Iterator[Proven]:
         yield Proven(_with_note(finding, _HIDDEN) if hidden else finding, suspect.candidate.rows)
 
 
+def candidates_of(
+    accounts: Accounts, site: Site, findings: Sequence[Finding]
+) -> tuple[SiteView, tuple[Candidate, ...]]:
+    """The candidates that ``findings`` of one call site came from, in their order, with what they look at.
+
+    Works the site out again: a diagnosis keeps no candidates. Does not mutate.
+    """
+    view = SiteView(accounts.traffic, site, accounts.lineage, accounts.measured)
+    by_place = {(suspect.rule.code, suspect.candidate.path): suspect.candidate for suspect in _suspects(view)}
+    return view, tuple(by_place[finding.cause, finding.path] for finding in findings)
+
+
 def _with_note(finding: Finding, note: str) -> Finding:
     notes = "; ".join(part for part in (finding.evidence.note, note) if part)
     evidence = msgspec.structs.replace(finding.evidence, note=notes)

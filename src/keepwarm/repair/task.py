@@ -16,7 +16,10 @@ SCHEMA = "keepwarm.task/1"
 
 
 class TaskFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found, in short; ``path`` is the JSON path of the slot in the request."""
+    """What was found, in short; ``path`` is the JSON path of the slot in the request.
+
+    ``call_site`` is its id in the diagnosis of the trace, ``call_site_name`` what it is shown as.
+    """
 
     id: str
     cause: str
@@ -27,6 +30,7 @@ class TaskFinding(msgspec.Struct, frozen=True, kw_only=True):
     requests: int
     recoverable_tokens: int
     suggestion: str
+    call_site_name: str = ""
 
 
 class ShownBreak(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +60,11 @@ class DeclaredRepair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReuseTarget(msgspec.Struct, frozen=True, kw_only=True):
-    """Simulated hit rates of the finding's call site: recorded, repaired, and what must be reached."""
+    """Simulated hit rates of the finding's call site: recorded, repaired, and what must be reached.
+
+    Required is 2 points less than repaired, for a good repair may word things a little longer, but
+    never less than half of the gain.
+    """
 
     hit_rate_before: float
     hit_rate_repaired: float
@@ -64,7 +72,12 @@ class ReuseTarget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Preserve(msgspec.Struct, frozen=True, kw_only=True):
-    """What prompts must hold after the repair as before; digests are SHA-256 of the plain text."""
+    """What prompts must hold after the repair as before; digests are SHA-256 of the plain text.
+
+    A static fragment is a line of stable text without its outer white space, cut where a slot stands
+    (``keepwarm.repair.fragments``). One that holds a secret is counted and has no digest: the rest of
+    the line is shown elsewhere, and from a digest the secret could be tried out.
+    """
 
     static_fragments: int
     static_fragment_sha256: tuple[str, ...]
@@ -91,3 +104,5 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     target: ReuseTarget
     verify: tuple[str, ...]  # commands, to be run in the repository
     placeholders: dict[str, int]  # how many values of each kind were replaced
+    together_with: tuple[str, ...] = ()  # findings that this one's gain needs repaired as well
+    searched: str = ""  # which files were looked at for locations, and which not

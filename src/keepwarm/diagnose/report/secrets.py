@@ -3,14 +3,17 @@
 A report shows a few words of stable text around each break. Stable text is seldom secret, but
 a system prompt may hold a key or an address, so everything with such a shape is covered there.
 Names of people have no shape and are not found: where they vary, they are values and masked.
+Every pattern is bounded or starts at few places, so that time grows with the text alone.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
+
+from keepwarm.diagnose.report.assigned import assigned_secrets
 
 _BASE64 = r"A-Za-z0-9+/_\-"
 
@@ -55,35 +58,73 @@ def _is_card(text: str) -> bool:
     return 13 <= len(digits) <= 19 and sum(doubled) % 10 == 0
 
 
-# In this order: what is covered by an earlier shape is not looked at by a later one.
+def _is_iban(text: str) -> bool:
+    """Two letters, two digits, 15 to 34 in all; checked by remainder (ISO 13616) unless mostly digits."""
+    plain = "".join(filter(str.isalnum, text))
+    if not 15 <= len(plain) <= 34:
+        return False
+    digits = "".join(str(int(c, 36)) for c in plain[4:] + plain[:4])
+    return int(digits) % 97 == 1 or sum(map(str.isdigit, plain)) >= len(plain) - 6
+
+
+def _is_public_ip(text: str) -> bool:
+    """An IPv4 address that is somebody's: not of this machine, no mask, no version number."""
+    octets = [int(part) for part in text.split(".")]
+    return max(octets) <= 255 and octets[0] not in (0, 127, 255) and sum(octets) > 32
+
+
+def _is_mac_or_ipv6(text: str) -> bool:
+    return any(c.isalpha() for c in text) or text.count(":") != 5
+
+
+# Of finds in the same place the first one names the kind.
 SHAPES: tuple[Shape, ...] = (
     Shape(
         "key",
-        re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*-----|\Z)", re.DOTALL),
+        re.compile(
+            r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]{0,50}-----|\Z)",
+            re.DOTALL,
+        ),
     ),
-    Shape("token", re.compile(r"\beyJ[\w\-]{6,}(?:\.[\w\-]+){0,2}")),
+    Shape("token", re.compile(r"\beyJ[\w\-]{6,}(?:\.[\w\-]+){0,4}")),
     Shape(
         "key",
         re.compile(
-            r"\b(?:sk|pk|rk)[-_][\w\-]{12,}|\bgh[a-z]_\w{16,}|\bgithub_pat_\w{16,}|\bglpat-[\w\-]{12,}"
-            r"|\bxox[a-z]-[\w\-]{8,}|\b(?:AKIA|ASIA)[A-Z0-9]{12,}|\bAIza[\w\-]{20,}|\bhf_\w{16,}"
-            r"|\bnpm_\w{20,}|\bpypi-[\w\-]{16,}|\bSG\.[\w\-]{12,}(?:\.[\w\-]+)?"
+            r"(?<![A-Za-z0-9])(?:(?:sk|pk|rk)[-_][\w\-]{12,}|gh[a-z]_\w{16,}|github_pat_\w{16,}"
+            r"|glpat-[\w\-]{12,}|xox[a-z]-[\w\-]{8,}|xapp-[\w\-]{8,}|(?:AKIA|ASIA)[A-Z0-9]{12,}|AIza[\w\-]{20,}"
+            r"|hf_\w{16,}|npm_\w{20,}|pypi-[\w\-]{16,}|SG\.[\w\-]{12,}(?:\.[\w\-]+)?|ya29\.[\w\-]{16,}"
+            r"|GOCSPX-[\w\-]{16,}|do[oprt]_v1_\w{16,}|shp(?:at|ss|ca|pa)_\w{16,}|dapi[0-9a-f]{24,}"
+            r"|whsec_\w{16,}|AGE-SECRET-KEY-1[A-Z0-9]{20,}|(?:AC|SK)[0-9a-f]{32}"
+            r"|\d{8,10}:AA[\w\-]{30,}|hooks\.slack\.com/services/[\w/]{20,})"
         ),
     ),
-    Shape("credentials", re.compile(r"(?<=://)(?P<secret>[^\s/@:]{1,256}:[^\s/@]{1,256})(?=@)")),
+    Shape("credentials", re.compile(r"(?<=://)(?P<secret>[^\s/@:\"'<>]{0,256}:[^\s/\"'<>]{1,256})(?=@)")),
     Shape("email", re.compile(r"(?<![\w.+\-])[\w.+\-]{1,64}@(?:[\w\-]{1,63}\.){1,8}[^\W\d_]{2,24}\b")),
-    Shape("token", re.compile(r"(?i:\b(?:bearer|basic))\s+(?P<secret>[\w.~+/\-]{8,}=*)"), _is_random),
+    Shape("token", re.compile(r"(?i:\b(?:bearer|basic))\s{1,8}(?P<secret>[\w.~+/\-]{8,}=*)"), _is_random),
+    Shape(
+        "token",
+        re.compile(
+            r"(?i:\bauthorization)[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?i:(?:bearer|basic|token|digest)\s{1,8})?"
+            r"(?P<secret>[\w.~+/\-]{8,}=*)"
+        ),
+        lambda found: not found.isalpha(),
+    ),
+    Shape("token", re.compile(r"(?i:\b(?:set-)?cookie):\s{0,3}(?P<secret>[\w.\-]{1,64}=[^\s\"'<>]{4,})")),
     Shape(
         "secret",
         re.compile(
-            r"(?i:pass(?:word|wd|phrase)?|pwd|secret|token|credentials?|(?:api|access)[_\- ]?key|auth\w{0,9})"
-            r"(?:\\?[\"'])?\s{0,3}[:=]\s{0,3}(?:\\?[\"'])?(?P<secret>[^\s\"'\\,;<>{}]{6,})"
+            r"[?&](?i:sig|sign|signature|key|code|token|access_token|api_?key|x-amz-[\w\-]{1,32}|pass|pwd|auth)"
+            r"=(?P<secret>[^\s&\"'<>#]{8,})"
         ),
-        lambda found: any(map(str.isdigit, found)) or not found.isalpha(),
+        lambda found: not found.isalpha(),
     ),
-    Shape("iban", re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b")),
-    Shape("card", re.compile(r"(?<![\w.])\d(?:[ \-]?\d){12,18}(?![\w.])"), _is_card),
-    Shape("phone", re.compile(r"(?<![\w+])\+\d(?:[ ()./\-]{0,2}\d){6,14}(?!\d)")),
+    Shape("iban", re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b"), _is_iban),
+    Shape("iban", re.compile(r"\b[a-z]{2}\d{2}(?: ?\d{4}){3,7}(?: ?\d{1,3})?\b")),
+    Shape("card", re.compile(r"(?<![\w.])\d(?:[ \-]?\d){12,18}(?![\w.]\w)"), _is_card),
+    Shape("ssn", re.compile(r"\d(?<![\w\-.]\d)(?<![069]00)\d{2}-(?!00)\d{2}-(?!0000)\d{4}(?![\w\-])")),
+    Shape(
+        "phone", re.compile(r"(?:(?<![\w+])\+|(?<![\w+\-.])00(?=[1-9]))\d(?:[ ()./\-]{0,2}\d){6,14}(?!\d)")
+    ),
     Shape(
         "phone",
         re.compile(
@@ -91,23 +132,66 @@ SHAPES: tuple[Shape, ...] = (
             r"\d{3,4}[ .\-]?\d{3,5}(?![\w\-])"
         ),
     ),
-    Shape("id", re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b")),
-    Shape("number", re.compile(r"(?<![\w.])\d{12,}(?![\w.])")),
+    Shape("ip", re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w]|\.\d)"), _is_public_ip),
+    Shape(
+        "address",
+        re.compile(
+            r"(?<![\w:])(?:(?:[0-9A-Fa-f]{2}[:\-]){5}[0-9A-Fa-f]{2}|(?:[0-9A-Fa-f]{1,4}:){7}[0-9A-Fa-f]{1,4}"
+            r"|(?:[0-9A-Fa-f]{1,4}:){2,6}(?::[0-9A-Fa-f]{1,4}){1,5})(?![\w:])"
+        ),
+        _is_mac_or_ipv6,
+    ),
+    Shape(
+        "id",
+        re.compile(
+            r"[0-9a-fA-F](?<![0-9a-fA-F][0-9a-fA-F])[0-9a-fA-F]{7}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?![0-9a-fA-F])"
+        ),
+    ),
+    Shape("number", re.compile(r"(?<![\w.])\d{12,}(?![\w.]\w)")),
     Shape("key", re.compile(rf"(?<![{_BASE64}])[{_BASE64}]{{12,}}={{0,2}}"), _is_random),
 )
 
 
+class Found(NamedTuple):
+    """Characters ``start:end`` of a text that have the shape of a secret."""
+
+    start: int
+    end: int
+    kind: str
+
+
+def find_secrets(text: str) -> list[Found]:
+    """Everything secret-shaped in ``text``, in order, not overlapping."""
+    found = [Found(start, end, "secret") for start, end in assigned_secrets(text)]
+    for shape in SHAPES:
+        group = "secret" if "secret" in shape.pattern.groupindex else 0
+        matches = (match for match in shape.pattern.finditer(text) if shape.holds(match[group]))
+        found += [Found(*match.span(group), shape.kind) for match in matches]
+    return merged(found)
+
+
+def merged(found: Iterable[Found]) -> list[Found]:
+    """Overlapping finds as one, of the kind of the longest of them, of equal ones the first."""
+    together: list[Found] = []
+    longest = 0
+    for item in sorted(found, key=lambda item: (item.start, -item.end)):
+        length = item.end - item.start
+        if together and item.start < together[-1].end:
+            last = together[-1]
+            kind = item.kind if length > longest else last.kind
+            together[-1] = Found(last.start, max(last.end, item.end), kind)
+            longest = max(longest, length)
+        else:
+            together.append(item)
+            longest = length
+    return together
+
+
 def cover_secrets(text: str, cover: Callable[[str, str], str]) -> str:
     """``text`` with everything secret-shaped replaced by ``cover(kind, secret)``."""
-    for shape in SHAPES:
-        text = shape.pattern.sub(lambda match, shape=shape: _covered(match, shape, cover), text)  # type: ignore[misc]
-    return text
-
-
-def _covered(match: re.Match[str], shape: Shape, cover: Callable[[str, str], str]) -> str:
-    group = "secret" if "secret" in match.re.groupindex else 0
-    secret = match[group]
-    if not shape.holds(secret):
-        return match[0]
-    start, end = match.start(group) - match.start(), match.end(group) - match.start()
-    return match[0][:start] + cover(shape.kind, secret) + match[0][end:]
+    parts: list[str] = []
+    read = 0
+    for start, end, kind in find_secrets(text):
+        parts += [text[read:start], cover(kind, text[start:end])]
+        read = end
+    return "".join([*parts, text[read:]])
