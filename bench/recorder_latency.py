@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -81,9 +81,9 @@ def run() -> Result:
         whole = _interleaved(client, urls, stream=False)
         streamed = _interleaved(client, urls, stream=True)
     figures = {
-        "whole": _medians(whole, "total_ms"),
-        "first_chunk": _medians(streamed, "first_ms"),
-        "whole_stream": _medians(streamed, "total_ms"),
+        "whole": _medians(whole, lambda timed: timed.total_ms),
+        "first_chunk": _medians(streamed, lambda timed: timed.first_ms),
+        "whole_stream": _medians(streamed, lambda timed: timed.total_ms),
     }
     added_ms = max(figures[name]["proxied"] - figures[name]["direct"] for name in ("whole", "first_chunk"))
     detail: dict[str, object] = {"rounds": ROUNDS, "prompt_characters": PROMPT_CHARACTERS, "chunks": CHUNKS}
@@ -93,10 +93,8 @@ def run() -> Result:
     return Result("recorder-latency", round(added_ms, 2), "ms", detail)
 
 
-def _medians(times: dict[str, list[Timed]], field: str) -> dict[str, float]:
-    return {
-        side: statistics.median(getattr(timed, field) for timed in timed_) for side, timed_ in times.items()
-    }
+def _medians(times: dict[str, list[Timed]], of: Callable[[Timed], float]) -> dict[str, float]:
+    return {side: statistics.median(map(of, timed)) for side, timed in times.items()}
 
 
 def _interleaved(client: httpx2.Client, urls: dict[str, str], *, stream: bool) -> dict[str, list[Timed]]:

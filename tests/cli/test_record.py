@@ -40,6 +40,7 @@ def refused(*options: str) -> str:
         (("--upstream", ""), "is not an http or https URL"),
         (("--upstream", "http://[::"), "is not an http or https URL"),
         (("--upstream", "http://user:hunter2-hunter2@x/v1"), "has credentials or a query in it"),
+        (("--upstream", "http://user:hunter2-hunter2@[::"), "has credentials or a query in it"),
         (("--upstream", "http://x/v1?key=hunter2-hunter2"), "has credentials or a query in it"),
         (("--upstream", "http://x", "--session-header", "Authorization"), "are never stored"),
         (("--upstream", "http://x", "--session-header", "no header"), "is not the name of a header"),

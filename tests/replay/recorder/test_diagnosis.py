@@ -30,9 +30,10 @@ def test_the_readers_read_it(client: openai.OpenAI, upstream: Stub, recorder: Re
     client.chat.completions.create(**hello(), extra_headers={"X-Session-ID": "s"})
     upstream.script = lambda call: call.stream(*chat_chunks("Hello."))
     list(client.chat.completions.create(**hello(), stream=True))
+    lines = recorder.next_lines(2)
     chats = list(open_trace(recorder.out).requests())[start:]
     assert [request.session for request in chats] == ["s", None]
-    for request, line in zip(chats, recorder.next_lines(2), strict=True):
+    for request, line in zip(chats, lines, strict=True):
         assert request.id == line["id"]
         assert (request.time_s, request.end_s) == (line["timestamp"], line["end"])
         assert request.usage == Usage(prompt_tokens=40, output_tokens=3, cached_tokens=32)
@@ -44,14 +45,12 @@ def test_the_readers_read_it(client: openai.OpenAI, upstream: Stub, recorder: Re
 def test_the_reader_of_responses_follows_conversations(
     client: openai.OpenAI, upstream: Stub, recorder: Recorder
 ) -> None:
-    start = len(recorder.lines())
     upstream.script = respond
     list(client.responses.create(model="m", input="Hello?", stream=True))
     upstream.script = lambda call: call.json({**RESPONSE, "id": "resp-2"})
     client.responses.create(model="m", input="And then?", previous_response_id="resp-1")
-    recorder.skip_lines()
+    recorder.next_lines(2)
     second = list(open_trace(recorder.out, "openai-responses").requests())[-1]
-    assert len(recorder.lines()) == start + 2
     assert [message["content"] for message in second.messages] == ["Hello?", "Hello.", "And then?"]
     assert second.usage.cached_tokens == 32
 
@@ -71,7 +70,7 @@ def test_the_diagnosis_uses_measured_hits(
     for number in range(6):
         messages = [{"role": "system", "content": RULES}, {"role": "user", "content": f"Question {number}?"}]
         client.chat.completions.create(model="m", messages=messages)
-    recorder.skip_lines()
+    recorder.next_lines(6)
     trace = tmp_path / "trace.jsonl"
     trace.write_bytes(b"".join(recorder.raw_lines()[start:]))
     command = [sys.executable, "-m", "keepwarm", "diagnose", str(trace), "--json"]

@@ -38,6 +38,8 @@ class RecordingProxy:
     ) -> None:
         self.tally = Tally()
         self._upstream = options.upstream
+        # Parsing a URL takes as long as recording a short answer.
+        self._urls = {path.encode(): options.upstream.url(path.encode(), b"") for path in RECORDED}
         self._session_header = options.session_header.lower().encode("ascii")
         self._checks_host = options.is_loopback
         self._transport = transport
@@ -90,9 +92,9 @@ class RecordingProxy:
             if not relay.done() and exchange is not None and not exchange.is_complete:
                 exchange.fail("client-disconnected", "the client hung up before the response was complete")
         finally:
-            relay.cancel()
             gone.cancel()
-            await asyncio.gather(relay, gone, return_exceptions=True)
+            relay.cancel()
+            await asyncio.wait((relay,))
         if not relay.cancelled():
             relay.result()
 
@@ -132,9 +134,10 @@ class RecordingProxy:
             content = body.stream(beginning)
         else:
             headers = [header for header in headers if header[0] != b"content-length"]
+        known = None if scope["query_string"] else self._urls.get(scope["raw_path"])
         return httpx2.Request(
             scope["method"],
-            self._upstream.url(scope["raw_path"], scope["query_string"]),
+            known or self._upstream.url(scope["raw_path"], scope["query_string"]),
             headers=headers,
             content=content or None,
             extensions={"timeout": {"connect": _CONNECT_S, "read": None, "write": None, "pool": None}},

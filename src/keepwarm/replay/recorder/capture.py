@@ -17,7 +17,7 @@ from keepwarm.trace.records import JsonObject
 
 _DONE = b"[DONE]"
 _EVENT_STREAM = b"text/event-stream"
-_SHOWN_BYTES = 200
+_SHOWN_BYTES = 2_000  # a longer one is not shown in part: the cut could go through a credential
 
 
 class Captured(NamedTuple):
@@ -145,7 +145,7 @@ class EventStream:
                 self._has_token |= self._assembly.add(event)
                 return
         self._malformed += 1
-        self._first_malformed = self._first_malformed or data[:_SHOWN_BYTES]
+        self._first_malformed = self._first_malformed or data
 
     def result(self) -> Captured:
         if self._length > MAX_RESPONSE_BYTES:
@@ -165,8 +165,10 @@ class EventStream:
         if not self._malformed:
             ended = self.is_complete or self._assembly.is_finished
             return None if ended else "the stream ended without its last event"
-        first = self._first_malformed.decode("utf-8", "backslashreplace")
-        return f"{self._malformed} of the events are no JSON objects, the first: {first!r}"
+        first = f"{len(self._first_malformed)} bytes"
+        if len(self._first_malformed) <= _SHOWN_BYTES:
+            first = repr(self._first_malformed.decode("utf-8", "backslashreplace"))
+        return f"{self._malformed} of the events are no JSON objects, the first: {first}"
 
 
 def decoded(data: bytes) -> object:

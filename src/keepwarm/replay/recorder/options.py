@@ -69,14 +69,14 @@ def upstream_of(url: str) -> Upstream:
     Raises:
         InputError: not a plain http or https URL; one with credentials in it is not repeated.
     """
+    if set("@?#") & set(url):
+        raise InputError(
+            "--upstream has credentials or a query in it; give the address alone, clients send their own key"
+        )
     try:
         parsed = httpx2.URL(url)
     except (httpx2.InvalidURL, UnicodeError):
         parsed = httpx2.URL()
-    if parsed.userinfo or parsed.query or parsed.fragment:
-        raise InputError(
-            "--upstream has credentials or a query in it; give the address alone, clients send their own key"
-        )
     if parsed.scheme not in ("http", "https") or not parsed.host:
         raise InputError(f"--upstream {url!r} is not an http or https URL; write http://127.0.0.1:8000")
     prefix = parsed.raw_path.rstrip(b"/").removesuffix(_API_FOLDER).rstrip(b"/")

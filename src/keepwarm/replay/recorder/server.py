@@ -68,6 +68,7 @@ def _uvicorn_config(proxy: RecordingProxy) -> uvicorn.Config:
     """Nothing is logged (paths carry keys), and no header added that the upstream did not send."""
     return uvicorn.Config(
         proxy,
+        http="h11",  # httptools, where it is installed, is another parser with other corner cases
         lifespan="off",
         ws="none",
         log_config=None,
