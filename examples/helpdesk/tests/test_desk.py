@@ -1,10 +1,15 @@
-"""The desk from a message to a letter, and what its prompts must say. ``python -m unittest discover -s tests``."""
+"""The desk from a message to a letter, and what its prompts must say.
+
+``python -m unittest discover -s tests`` runs it: the standard library is enough, as for the desk.
+"""
+# ruff: noqa: PT009 - the asserts of unittest say what they compared
 
 from __future__ import annotations
 
 import json
 import unittest
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 from helpdesk.app import Helpdesk
@@ -39,6 +44,8 @@ class Desk:
 
 
 class FromMessageToLetter(unittest.TestCase):
+    """Messages through the whole desk, with the scripted model."""
+
     def test_each_category_takes_its_way(self) -> None:
         ways = {
             "How do I close a period?": ("how-to", 3),
@@ -67,11 +74,13 @@ class FromMessageToLetter(unittest.TestCase):
         desk = Desk()
         desk.handle("C-1107", "Please refund INV-88254.")
         threads = [body["messages"] for body in desk.bodies if body.get("tools")]
-        for earlier, later in zip(threads, threads[1:], strict=False):
+        for earlier, later in pairwise(threads):
             self.assertEqual(later[: len(earlier)], earlier)
 
 
 class WhatPromptsSay(unittest.TestCase):
+    """One prompt of each call site."""
+
     def setUp(self) -> None:
         self.ticket = Ticket("PL-40001", Records.load().customer("C-1402"), "Closing")
 
