@@ -74,6 +74,19 @@ def test_an_upstream_that_repeats_them(own: Recorder, upstream: Stub, status: in
     assert_nowhere(own, *NEVER)
 
 
+def test_an_upstream_that_breaks_off_within_one(own: Recorder, upstream: Stub) -> None:
+    def cut(call: Call) -> None:
+        call.start(500, {"Content-Type": "text/plain", "Content-Length": "1000"})
+        call.wfile.write(b"refused: Authorization: Bearer sk-live-3b9f1c2e")
+        call.hang_up()
+
+    upstream.script = cut
+    with pytest.raises(httpx2.RemoteProtocolError):
+        httpx2.post(f"{own.url}{CHAT}", json=hello(), headers=CARRIED, trust_env=False)
+    assert own.next_line()["response"] == "refused: Authorization: ‹removed›"
+    assert_nowhere(own, "sk-live")
+
+
 def test_an_upstream_that_cannot_be_reached(start: Callable[..., Recorder]) -> None:
     recorder = start("http://127.0.0.1:9")
     answer = httpx2.post(f"{recorder.url}{CHAT}?{QUERY}", json=hello(), headers=CARRIED, trust_env=False)

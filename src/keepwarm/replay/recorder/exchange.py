@@ -9,7 +9,14 @@ import msgspec
 
 from keepwarm.replay.recorder.capture import Capture, Captured
 from keepwarm.replay.recorder.headers import Headers, secrets_of, value_of
-from keepwarm.replay.recorder.lines import Failure, Line, encode_line, recorded_body, recorded_response
+from keepwarm.replay.recorder.lines import (
+    Failure,
+    Line,
+    encode_line,
+    recorded_body,
+    recorded_response,
+    without_cut_secret,
+)
 from keepwarm.replay.recorder.options import MAX_BODY_BYTES
 
 
@@ -68,6 +75,8 @@ class Exchange:
         captured = Captured() if self._capture is None else self._capture.result()
         self._judge(captured)
         body = recorded_body(bytes(self._body))
+        secrets = self._secrets | body.secrets
+        response = recorded_response(captured.response)
         unrecorded = {"body": self._why_no_body(), "response": captured.unrecorded}
         line = Line(
             id=str(uuid.uuid4()),
@@ -81,10 +90,10 @@ class Exchange:
             error=self.failure,
             unrecorded={key: reason for key, reason in unrecorded.items() if reason is not None},
             usage=captured.usage,
-            body=None if unrecorded["body"] else body.raw,
-            response=recorded_response(captured.response),
+            body=None if unrecorded["body"] else without_cut_secret(body.raw, secrets),
+            response=None if response is None else without_cut_secret(response, secrets),
         )
-        return encode_line(line, self._secrets | body.secrets)
+        return encode_line(line, secrets)
 
     def _judge(self, captured: Captured) -> None:
         """Note what the answer itself says went wrong."""

@@ -19,6 +19,8 @@ LINE_START = b'{"id":"'
 REMOVED = "‹removed›"
 """What stands in place of a credential."""
 
+_SHORTEST_CUT = 4  # characters of a credential that are worth hiding
+
 _CREDENTIAL_FIELD = re.compile(
     r"api[-_]?key|authorization|(access|ad|auth|bearer|session)[-_]token|^token$|passw|secret|credential"
     r"|^(extra[-_])?headers$"
@@ -107,6 +109,17 @@ def _without_credentials(body: JsonObject) -> list[str]:
 def _texts(value: object) -> list[str]:
     values = value.values() if isinstance(value, dict) else (value,)
     return [text for text in values if isinstance(text, str)]
+
+
+def without_cut_secret(raw: msgspec.Raw, secrets: Iterable[bytes]) -> msgspec.Raw:
+    """A text that broke off, less the beginning of a credential that it may end with."""
+    text = bytes(raw)
+    if not text.startswith(b'"'):
+        return raw
+    inner = text[1:-1]
+    beginnings = (secret[:size] for secret in secrets for size in range(_SHORTEST_CUT, len(secret)))
+    cut = max(map(len, filter(inner.endswith, beginnings)), default=0)
+    return raw if cut == 0 else msgspec.Raw(b'"' + inner[:-cut] + REMOVED.encode() + b'"')
 
 
 def encode_line(line: Line, secrets: Iterable[bytes]) -> bytes:
