@@ -42,6 +42,7 @@ class VllmClient:
     ) -> None:
         url = _checked_url(base_url)
         self.name = str(url).rstrip("/")
+        self.is_local = _is_local(url.host)
         self._key = _checked_key(api_key)
         self._client = httpx2.Client(
             base_url=url,
@@ -49,7 +50,7 @@ class VllmClient:
             timeout=httpx2.Timeout(timeout_s, connect=_CONNECT_S),
             limits=httpx2.Limits(keepalive_expiry=_KEEPALIVE_S),
             transport=transport,
-            trust_env=not _is_local(url.host),  # no proxy stands before a server on this machine
+            trust_env=not self.is_local,  # no proxy stands before a server on this machine
         )
 
     def __enter__(self) -> Self:

@@ -35,6 +35,26 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     uncommitted_changes: bool | None  # to its source
 
 
+class MeasuredBy(msgspec.Struct, frozen=True, kw_only=True):
+    """The keepwarm and the Python of this process, and keepwarm's commit as ``Identity`` has it."""
+
+    keepwarm: str
+    python: str
+    commit: str | None
+    uncommitted_changes: bool | None
+
+
+def measured_by() -> MeasuredBy:
+    """Of this process."""
+    commit, changed = _commit()
+    return MeasuredBy(
+        keepwarm=__version__,
+        python=platform.python_version(),
+        commit=commit,
+        uncommitted_changes=changed,
+    )
+
+
 def identify(
     base_url: str, *, device: str | None = None, transport: httpx2.BaseTransport | None = None
 ) -> Identity:

@@ -1,0 +1,97 @@
+"""One HTML file that shows a document of evidence: no network, no script, light and dark.
+
+What is shown is made of sections of facts and tables; every text goes through ``visible`` and then through
+the template's escaping.
+"""
+
+from __future__ import annotations
+
+import functools
+from importlib import resources
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from keepwarm import __version__
+from keepwarm._text import visible
+
+if TYPE_CHECKING:
+    import jinja2
+
+_PACKAGE = "keepwarm.evidence"
+_MOST_ROWS = 500  # more than anybody reads; the Parquet beside the page has all
+
+
+class Figure(NamedTuple):
+    """A large number with what it is, and what stands below it."""
+
+    label: str
+    value: str
+    note: str = ""
+
+
+class Table(NamedTuple):
+    """Rows under headings; ``numbers`` are the columns that are set right."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: frozenset[int] = frozenset()
+
+
+class Mark(NamedTuple):
+    """A dot of a strip: ``x`` and ``y`` from 0 to 1, ``kind`` one of a, b, miss, and what it says."""
+
+    x: float
+    y: float
+    kind: str
+    title: str
+
+
+class Section(NamedTuple):
+    """A part of the page. ``facts`` are names with values; ``sentences`` a list; ``marks`` dots."""
+
+    title: str
+    facts: tuple[tuple[str, str], ...] = ()
+    sentences: tuple[str, ...] = ()
+    table: Table | None = None
+    marks: tuple[Mark, ...] = ()
+    caption: str = ""
+
+
+class Page(NamedTuple):
+    """The whole page."""
+
+    title: str
+    verdict: str
+    figures: tuple[Figure, ...]
+    sections: tuple[Section, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def to_html(page: Page) -> bytes:
+    """The page as UTF-8; the same bytes for the same page."""
+    template = _environment().get_template("evidence.html.jinja")
+    html = template.render(page=page, style=_style(), version=__version__, most=_MOST_ROWS)
+    return html.encode("utf-8", "backslashreplace")
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    import jinja2
+
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader(_PACKAGE, "assets"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        # Whatever the template prints is made visible first: no place can forget to.
+        finalize=lambda value: visible(value) if type(value) is str else value,
+    )
+
+
+def _style() -> Any:
+    """Our own style sheet, which the template must not escape."""
+    import markupsafe
+
+    text = resources.files(_PACKAGE).joinpath("assets", "evidence.css").read_text(encoding="utf-8").strip()
+    return markupsafe.Markup(text)  # noqa: S704 - a file of this package, never recorded text

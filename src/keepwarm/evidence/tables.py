@@ -1,0 +1,76 @@
+"""Rows of evidence as Parquet with a named schema: written with stable bytes, read back only if it fits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from keepwarm._errors import InputError
+
+
+class Column(NamedTuple):
+    """A column: its name, its Arrow type by name, and whether it may be null."""
+
+    name: str
+    type: str
+    nullable: bool = False
+
+
+def table_bytes(schema: str, columns: Sequence[Column], records: Sequence[dict[str, Any]]) -> bytes:
+    """The file's bytes: the same for the same records and the same pyarrow."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    arrow = _arrow_schema(schema, columns)
+    arrays = [
+        pa.array([record[column.name] for record in records], type=arrow.field(column.name).type)
+        for column in columns
+    ]
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(arrays, schema=arrow), sink, compression="zstd")
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def read_table(schema: str, columns: Sequence[Column], content: bytes) -> list[dict[str, Any]]:
+    """The records. Raises InputError: the file is not of that schema."""
+    import pyarrow as pa
+
+    table = _table(content)
+    told = (table.schema.metadata or {}).get(b"schema", b"").decode("utf-8", "replace")
+    if told != schema or not table.schema.equals(_arrow_schema(schema, columns)):
+        raise InputError(f"a table of schema {told!r} is no {schema}; replay again with this keepwarm")
+    try:
+        records: list[dict[str, Any]] = table.to_pylist()
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        raise InputError(f"a table of {schema} cannot be read: {error}") from None
+    return records
+
+
+def schema_of(content: bytes) -> str:
+    """What a table says it is, empty if nothing. Raises InputError: it is no Parquet."""
+    metadata: dict[bytes, bytes] = _table(content).schema.metadata or {}
+    return metadata.get(b"schema", b"").decode("utf-8", "replace")
+
+
+def _table(content: bytes) -> Any:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_table(pa.BufferReader(content))
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"rows that are no Parquet: {error}; take an untouched copy") from None
+
+
+def _arrow_schema(schema: str, columns: Sequence[Column]) -> Any:
+    import pyarrow as pa
+
+    types = {
+        "int64": pa.int64(),
+        "float64": pa.float64(),
+        "bool": pa.bool_(),
+        "string": pa.string(),
+        "list<int32>": pa.list_(pa.int32()),
+    }
+    fields = [pa.field(column.name, types[column.type], nullable=column.nullable) for column in columns]
+    return pa.schema(fields, metadata={"schema": schema})
