@@ -14,6 +14,7 @@ import msgspec
 from keepwarm._errors import InputError
 from keepwarm._files import write_whole
 from keepwarm._json import plain, to_json
+from keepwarm.gate.sketches import Sketch
 
 SCHEMA = "keepwarm.baseline/1"
 _MOST_BYTES = 16 << 20
@@ -42,8 +43,8 @@ class SiteMark(msgspec.Struct, frozen=True, kw_only=True):
 
     key: str
     name: str | None
-    tools: tuple[str, ...]
-    text: tuple[str, ...]
+    tools: Sketch
+    text: Sketch
     requests: int
     prompt_tokens: int
     hit_tokens: int

@@ -11,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NewType
 
 from keepwarm.diagnose.callsites import Site, tool_name
 from keepwarm.trace.catalog import HEAD_ROLES, Catalog, ContentId, Row, message_text
@@ -37,29 +38,33 @@ def text_sketch(catalog: Catalog, site: Site) -> Sketch:
     for head, requests in heads.items():
         for run in _runs(_text(head, catalog)):
             runs[run] += requests
-    return tuple(
-        sorted(run for run, requests in runs.items() if requests >= _MOST * len(site.rows))[:_HASHES]
-    )
+    return _sketch(run for run, requests in runs.items() if requests >= _MOST * len(site.rows))
 
 
 def tools_sketch(catalog: Catalog, site: Site) -> Sketch:
     """A hash of the name of each tool that ``site`` offers."""
     tools = {tool for index in site.rows for tool in catalog.rows[index].tools}
-    return tuple(sorted({_hash(tool_name(catalog.store.get(tool))) for tool in tools}))
+    return _sketch({_hash(tool_name(catalog.store.get(tool))) for tool in tools})
 
 
 def likeness(a: Sketch, b: Sketch) -> float:
     """The estimated share of text in common, 0 to 1; two call sites without stable text are alike."""
     if not a or not b:
         return float(a == b)
-    both = set(a) & set(b)
-    smallest = sorted({*a, *b})[: max(len(a), len(b))]
+    first, second = set(a.split()), set(b.split())
+    both = first & second
+    smallest = sorted(first | second)[: max(len(first), len(second))]
     return sum(run in both for run in smallest) / len(smallest)
 
 
 def tools_agree(a: Sketch, b: Sketch) -> bool:
     """Tools come and go, but half of the smaller set has to be common; none agree with any."""
-    return not a or not b or 2 * len(set(a) & set(b)) >= min(len(a), len(b))
+    first, second = set(a.split()), set(b.split())
+    return 2 * len(first & second) >= min(len(first), len(second))
+
+
+def _sketch(hashes: Iterable[str]) -> Sketch:
+    return Sketch(" ".join(sorted(hashes)[:_HASHES]))
 
 
 def _head(row: Row, catalog: Catalog) -> tuple[ContentId, ...]:
