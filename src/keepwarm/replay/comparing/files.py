@@ -1,0 +1,29 @@
+"""The folder of a comparison: ``comparison.json``, ``pairs.parquet``, ``evidence.html`` and the manifest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from keepwarm._json import to_json
+from keepwarm.evidence.folder import write_folder
+from keepwarm.replay.comparing.compare import Compared
+from keepwarm.replay.comparing.comparison import comparison_document
+from keepwarm.replay.comparing.page import comparison_page
+from keepwarm.replay.comparing.pairs import pair_row, pairs_to_parquet
+
+DOCUMENT = "comparison.json"
+ROWS = "pairs.parquet"
+PAGE = "evidence.html"
+
+
+def keep_comparison(out: Path, compared: Compared) -> str:
+    """Make the folder, whole or not at all; its chain digest. Raises InputError."""
+    rows = [pair_row(pair) for pair in compared.pairs]
+    return write_folder(
+        out,
+        {
+            DOCUMENT: to_json(comparison_document(compared.comparison)),
+            ROWS: pairs_to_parquet(rows),
+            PAGE: comparison_page(compared.comparison, rows),
+        },
+    )
