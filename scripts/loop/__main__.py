@@ -48,7 +48,7 @@ def run(out: Path, model: Path | None) -> list[Round]:
     rounds = Loop(out, Desk.create(out / "desk"), reading).run()
     write_sets(out)
     if model is not None:
-        measure(Place(out, model.resolve()))
+        measure(Place(out, model))
     return rounds
 
 

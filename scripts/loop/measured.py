@@ -44,7 +44,10 @@ def measure(place: Place, names: tuple[str, ...] = SETS) -> None:
         python=place.python,
         pool_blocks=POOL_BLOCKS,
         max_model_len_tokens=_MAX_MODEL_LEN_TOKENS,
-        arguments=("--chat-template", str(place.out / "chat_template.jinja"), *place.arguments),
+        arguments=(
+            *("--chat-template", str(place.out / "chat_template.jinja")),
+            *("--served-model-name", place.model.name, *place.arguments),
+        ),
         environment={"VLLM_CPU_KVCACHE_SPACE": "2"},
     )
     with LocalServer(options, place.out / "server") as server:

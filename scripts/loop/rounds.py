@@ -37,7 +37,7 @@ class Verdict(NamedTuple):
 
 
 class Round(NamedTuple):
-    """One finding, its repair and the planted bad fix; ``hit_rate`` is the whole day's before it, simulated."""
+    """One finding, its repair and the planted bad fix; the hit rate of the day before both is simulated."""
 
     cause: str
     recoverable_tokens: int
