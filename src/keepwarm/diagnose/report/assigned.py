@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 
 _ASSIGNED = re.compile(
-    r"[A-Za-z](?<![\w.][A-Za-z])(?P<name>(?:[A-Za-z]{1,14} )?[\w\-.]{1,60})(?:\\{0,3}[\"'`])?\]?"
-    r"(?P<sign>\s{0,3}(?:=>|:=|[:=]|\|)\s{0,3}| is (?:now )?| (?=\S))"
+    r"[A-Za-z](?<![\w.][A-Za-z])(?P<name>[\w\-.]{1,60})(?:\\{0,3}[\"'`])?\]?"
+    r"(?P<sign>[ \t]{0,3}(?:=>|:=|[:=]|\|)[ \t]{0,3}| is (?:now )?| (?=\S))"
     r"(?:\\{0,3}(?P<quote>[\"'`])(?P<quoted>[^\"'`\\\n]{2,256})\\{0,3}(?P=quote)"
     r"|\\{0,3}[\"'`]?(?P<bare>[^\s\"'`\\,;<>{}&|()]{4,512}))"
 )
@@ -59,6 +59,8 @@ _NO_SECRETS = frozenset(
         "value",
     ]
 )
+_WORD_CHARS = 16  # looked at in front of a name
+_LEAST_BARE_CHARS = 6
 _REFERENCES = ("$", "%(", "os.", "process.env", "env.", "secrets.", "config.", "settings.", "self.")
 
 
@@ -71,21 +73,25 @@ def assigned_secrets(text: str) -> Iterator[tuple[int, int]]:
             yield match.span(group)
             at = match.end(group)
         else:
-            at = match.start("sign")  # the value may be the name of the next one
+            at = match.end("name")  # the value may be the name of the next one
 
 
 def _is_secret(match: re.Match[str]) -> bool:
-    name = match[0][0] + match["name"]
-    sign = match["sign"].strip()
-    if _NO_NAMES.search(name) or _SECRET.search(name) is None:
-        return (
-            sign == "=" and match["sign"] == "=" and _ENVIRONMENT.fullmatch(name) is not None and _said(match)
-        )
-    if not sign and not match.string[: match.start()].endswith("-"):
-        return False  # a word behind a word is an argument only behind a flag: --token …
-    if match["quote"] or (match["sign"] == "=" and len(match["bare"]) >= 4) or not sign:
-        return _said(match)
-    return _said(match) and len(match["bare"]) >= 6 and not match["bare"].strip(".!?:*_").isalpha()
+    name, sign = match[0][0] + match["name"], match["sign"]
+    named = match.string[max(0, match.start() - _WORD_CHARS) : match.end("name")]  # "API key" is two words
+    if not _said(match):
+        return False
+    if _NO_NAMES.search(named) or _SECRET.search(named) is None:
+        return sign == "=" and _ENVIRONMENT.fullmatch(name) is not None
+    if not sign.strip():  # a word behind a word is an argument only behind a flag: --token …
+        return match.string[match.start() - 1 : match.start()] == "-"
+    if match["quote"] or sign == "=":
+        return True
+    return len(match["bare"]) >= _LEAST_BARE_CHARS and not _is_word(match["bare"].strip(".!?:*_"))
+
+
+def _is_word(text: str) -> bool:
+    return text.isalpha() and (text.islower() or text.isupper() or text.istitle())
 
 
 def _said(match: re.Match[str]) -> bool:

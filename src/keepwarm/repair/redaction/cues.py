@@ -13,6 +13,7 @@ from keepwarm.diagnose.report.secrets import Found
 
 _WORD = r"[^\W\d_a-z][^\W\d_]{1,30}(?:['’\-][^\W\d_]{1,30}){0,3}"
 _NAME = rf"{_WORD}(?: (?:(?:van|von|de|der|den|da|di|bin|al|la|le|[^\W\d_a-z]\.) ){{0,2}}{_WORD}){{0,3}}"
+_TITLE = r"(?:Mr|Mrs|Ms|Mx|Miss|Dr|Prof|Herr|Frau|Mme|Sig)\b\.?"
 _CUES = (
     (
         "name",
@@ -22,7 +23,7 @@ _CUES = (
             rf"(?P<found>{_NAME})"
         ),
     ),
-    ("name", re.compile(rf"\b(?:Mr|Mrs|Ms|Mx|Miss|Dr|Prof|Herr|Frau|Mme|Sig|Dear)\.? (?P<found>{_NAME})")),
+    ("name", re.compile(rf"\b(?:Dear(?: {_TITLE})?|{_TITLE}) (?P<found>{_NAME})")),
     ("name", re.compile(rf"(?i:\b(?:my name is|i am called|signed by|on behalf of)) (?P<found>{_NAME})")),
     (
         "birthday",
@@ -45,26 +46,12 @@ _OF_PEOPLE = re.compile(
     r"|holder|recipient|sender|owner|billing|shipping|passenger)$",
     re.IGNORECASE,
 )
-_ROLES = frozenset(
-    [
-        "agent",
-        "all",
-        "assistant",
-        "colleague",
-        "customer",
-        "developer",
-        "everyone",
-        "guest",
-        "madam",
-        "manager",
-        "sir",
-        "someone",
-        "support",
-        "team",
-        "the",
-        "user",
-        "you",
-    ]
+_NOBODY = frozenset(
+    {
+        *("agent", "all", "assistant", "colleague", "customer", "developer", "everyone", "guest", "madam"),
+        *("manager", "sir", "someone", "support", "team", "the", "user", "you"),
+        *("mr", "mrs", "ms", "mx", "miss", "dr", "prof", "herr", "frau", "mme", "sig"),
+    }
 )
 
 
@@ -72,7 +59,7 @@ def find_cues(text: str) -> Iterator[Found]:
     """What cues give away in ``text``; roles addressed by a capital ("Dear Customer") are nobody."""
     for kind, pattern in _CUES:
         for match in pattern.finditer(text):
-            if match["found"].split()[0].casefold() not in _ROLES and _is_about_people(match):
+            if match["found"].split()[0].casefold() not in _NOBODY and _is_about_people(match):
                 yield Found(*match.span("found"), kind)
 
 

@@ -39,15 +39,24 @@ class KnownValues:
         view = squeezed(plain)
         squeezed_text, known = view.text, self._lengths
         i, last = 0, len(squeezed_text) - _PREFIX
+        open_piece: Found | None = None  # of a long value, which goes on at ``i``
         while i <= last:
             lengths = known.get(squeezed_text[i : i + _PREFIX])
             found = None if lengths is None else self._match(plain, view, i, lengths)
             if found is None:
-                i += 1
-            else:
-                length, span = found
+                if open_piece is not None:
+                    yield open_piece
+                open_piece, i = None, i + 1
+                continue
+            length, span = found
+            if open_piece is not None:
+                span = span._replace(start=open_piece.start)
+            open_piece = span if length >= _PIECE else None
+            if open_piece is None:
                 yield span
-                i += length
+            i += length
+        if open_piece is not None:
+            yield open_piece
 
     def _match(self, plain: str, view: View, i: int, lengths: list[int]) -> tuple[int, Found] | None:
         """The longest value at ``i`` of the squeezed text, if it stands by itself there."""

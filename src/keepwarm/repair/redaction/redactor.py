@@ -87,7 +87,7 @@ class Redactor:
         return merged(found)
 
     def _found(self, text: str) -> list[Found]:
-        return [*self._known.spans(text), *find_cues(text), *find_secrets(text)]
+        return [*self._known.spans(text), *find_secrets(text), *find_cues(text)]
 
     def _placeholder(self, value: str, kind: str) -> str:
         spelling = canonical(value) or value
