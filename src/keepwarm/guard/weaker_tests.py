@@ -148,12 +148,12 @@ def _called(call: ast.Call) -> str:
 
 
 def _compared(old: dict[str, _Test], new: dict[str, _Test]) -> Iterator[Weakening]:
-    bodies = Counter(test.body for name, test in new.items() if name not in old)
+    bodies = Counter((test.is_test, test.body) for name, test in new.items() if name not in old)
     for name, test in old.items():
         other = new.get(name)
         if other is None:
-            if bodies[test.body]:
-                bodies[test.body] -= 1  # renamed, word for word
+            if bodies[test.is_test, test.body]:
+                bodies[test.is_test, test.body] -= 1  # renamed, word for word
             elif test.is_test or test.checks:
                 yield Weakening("gone", name, "")
             continue

@@ -56,7 +56,7 @@ class _Finder:
         self.labels: dict[str, Labels] = {}
 
     def find(self) -> list[Difference]:
-        alignment = align(self.before, self.after)
+        alignment = align(self.before, self.after, self.allowed.site.is_stable)
         found: list[Difference] = []
         for i, j in alignment.pairs:
             if self.before[i] != self.after[j]:

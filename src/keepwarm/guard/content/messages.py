@@ -1,14 +1,19 @@
-"""Which message of BEFORE is which of AFTER: in order, of one role, sharing most."""
+"""Which message of BEFORE is which of AFTER: in order, of one role, sharing most of the application's text.
+
+A message is what the application says in it: a long passage that moved into a message of its own does not
+take the identity of the message along.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from keepwarm.guard.content.pieces import Piece
 
-_SAME = 1_000_000  # more than any two unequal messages share
+_SAME = 1 << 40  # more than any two unequal messages share
+_OWN = 1 << 20  # more than all pieces that vary in one message
 
 
 class Message(NamedTuple):
@@ -16,6 +21,10 @@ class Message(NamedTuple):
 
     role: str
     pieces: tuple[Piece, ...]
+
+
+IsOwn = Callable[[str, Piece], bool]
+"""Whether a piece of a role is the application's own text."""
 
 
 class Alignment(NamedTuple):
@@ -26,7 +35,7 @@ class Alignment(NamedTuple):
     only_after: tuple[int, ...]
 
 
-def align(before: Sequence[Message], after: Sequence[Message]) -> Alignment:
+def align(before: Sequence[Message], after: Sequence[Message], is_own: IsOwn) -> Alignment:
     """Pair messages. Messages of unequal roles are never a pair; order is kept."""
     start = 0
     while start < min(len(before), len(after)) and before[start] == after[start]:
@@ -34,7 +43,7 @@ def align(before: Sequence[Message], after: Sequence[Message]) -> Alignment:
     end = 0
     while end < min(len(before), len(after)) - start and before[-1 - end] == after[-1 - end]:
         end += 1
-    middle = _best(before[start : len(before) - end], after[start : len(after) - end])
+    middle = _best(before[start : len(before) - end], after[start : len(after) - end], is_own)
     pairs = [(i, i) for i in range(start)]
     pairs += [(start + i, start + j) for i, j in middle]
     pairs += [(len(before) - k, len(after) - k) for k in range(end, 0, -1)]
@@ -46,14 +55,18 @@ def align(before: Sequence[Message], after: Sequence[Message]) -> Alignment:
     )
 
 
-def _best(before: Sequence[Message], after: Sequence[Message]) -> list[tuple[int, int]]:
+def _best(before: Sequence[Message], after: Sequence[Message], is_own: IsOwn) -> list[tuple[int, int]]:
     """The pairs in order that share most pieces: dynamic programming over prefixes."""
     bags = [[Counter(message.pieces) for message in side] for side in (before, after)]
 
     def worth(i: int, j: int) -> int:
         if before[i].role != after[j].role:
             return 0
-        return _SAME if before[i] == after[j] else 1 + (bags[0][i] & bags[1][j]).total()
+        if before[i] == after[j]:
+            return _SAME
+        common = bags[0][i] & bags[1][j]
+        role = before[i].role
+        return 1 + sum(n * (_OWN if is_own(role, piece) else 1) for piece, n in common.items())
 
     best = [[0] * (len(after) + 1) for _ in range(len(before) + 1)]
     gain = [[worth(i, j) for j in range(len(after))] for i in range(len(before))]
