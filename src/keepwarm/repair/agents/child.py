@@ -1,0 +1,135 @@
+"""A command as a child: its whole family is ended with it, and only the end of what it prints is kept."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from keepwarm._errors import InputError
+
+MARK = "AGENT_RUN_ID"
+_TAIL_BYTES = 128 << 10
+_CHUNK_BYTES = 64 << 10
+_POLL_S = 0.05
+_MOST_ROUNDS = 50  # of looking for what forks faster than it is ended
+
+
+class Child:
+    """Runs ``command`` in a process group of its own.
+
+    Whatever it starts inherits a mark in its environment, by which those that left the group are found
+    (Linux). Raises InputError: the command cannot be started.
+    """
+
+    def __init__(
+        self, command: Sequence[str], *, folder: Path, environment: Mapping[str, str], stdin: Path
+    ) -> None:
+        token = secrets.token_hex(16)
+        self._mark = f"{MARK}={token}".encode()
+        self.output_bytes = 0
+        self._tail = bytearray()
+        try:
+            with stdin.open("rb") as source:
+                self._process = subprocess.Popen(  # noqa: S603 - the command that the user named, no shell
+                    list(command),
+                    cwd=folder,
+                    env={**environment, MARK: token},
+                    stdin=source,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise InputError(f"--command: cannot start {command[0]!r}: {reason}; name a program") from None
+        assert self._process.stdout is not None
+        self._output = self._process.stdout
+        self._reader = threading.Thread(target=self._read, args=(self._output,), daemon=True)
+        self._reader.start()
+
+    @property
+    def pid(self) -> int:
+        """Its process id, and that of its group."""
+        return self._process.pid
+
+    def wait(self, limit_s: float) -> bool:
+        """Whether it ended by itself within ``limit_s``; not reaped, so that its group keeps its number."""
+        deadline = time.monotonic() + limit_s
+        while not self._has_ended():
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_POLL_S)
+        return True
+
+    def end(self, grace_s: float = 5.0) -> int:
+        """End the family, first by SIGTERM, then by SIGKILL. Its exit status; negative: the signal."""
+        if self._process.returncode is None:
+            self._signal(signal.SIGTERM)
+            deadline = time.monotonic() + grace_s
+            while time.monotonic() < deadline and not (self._has_ended() and not self._marked()):
+                time.sleep(_POLL_S)
+            for _ in range(_MOST_ROUNDS):
+                self._signal(signal.SIGKILL)
+                if self._has_ended() and not self._marked():
+                    break
+                time.sleep(_POLL_S)
+            self._process.wait()
+            self._reader.join(grace_s)
+            if not self._reader.is_alive():  # it is, if something escaped all of this and holds the pipe
+                self._output.close()
+        return self._process.returncode
+
+    def tail(self) -> bytes:
+        """The last 128 KiB of what was printed, from the beginning of a line if anything was cut off."""
+        kept = bytes(self._tail)
+        return kept if self.output_bytes == len(kept) else kept.partition(b"\n")[2]
+
+    def _has_ended(self) -> bool:
+        if self._process.returncode is not None:
+            return True
+        flags = os.WEXITED | os.WNOWAIT | os.WNOHANG
+        return os.waitid(os.P_PID, self.pid, flags) is not None
+
+    def _read(self, stream: IO[bytes]) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            while chunk := os.read(stream.fileno(), _CHUNK_BYTES):
+                self.output_bytes += len(chunk)
+                self._tail += chunk
+                del self._tail[:-_TAIL_BYTES]
+
+    def _signal(self, number: signal.Signals) -> None:
+        """To the group, which exists as long as its leader is not reaped, and to those that left it."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+        for pid in self._marked():
+            with contextlib.suppress(OSError):
+                handle = os.pidfd_open(pid)
+                try:
+                    if self._is_marked(pid):  # the number may have been given to another since
+                        signal.pidfd_send_signal(handle, number)
+                finally:
+                    os.close(handle)
+
+    def _marked(self) -> list[int]:
+        return [pid for pid in _all_pids() if pid != self.pid and self._is_marked(pid)]
+
+    def _is_marked(self, pid: int) -> bool:
+        try:
+            return self._mark in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        except OSError:
+            return False
+
+
+def _all_pids() -> Iterator[int]:
+    with contextlib.suppress(OSError):
+        for name in os.listdir("/proc"):  # noqa: PTH208 - names alone are wanted
+            if name.isdigit():
+                yield int(name)
