@@ -10,6 +10,7 @@ from keepwarm.replay.comparing.matching import Condition
 from keepwarm.replay.comparing.pairing import Paired
 from keepwarm.replay.measuring.record import Run
 
+_DIGEST_CHARACTERS = 64
 _POINTS = 1.0  # simulated and measured hit rates are said to agree within so many percentage points
 
 
@@ -32,7 +33,13 @@ def _held(conditions: Sequence[Condition], paired: Paired) -> Iterator[str]:
     yield "sampling: greedy"
 
 
+def _kind(reason: str) -> str:
+    return reason.partition(":")[0]
+
+
 def _words(value: object) -> str:
+    if isinstance(value, str) and len(value) == _DIGEST_CHARACTERS:
+        return f"{value[:12]}…"
     if isinstance(value, dict):
         return ", ".join(f"{name} {item}" for name, item in sorted(value.items()))
     return str(value)
@@ -92,7 +99,8 @@ def warnings_of(before: Run, after: Run, simulated: Sequence[SimulatedRun]) -> I
     for run in (before, after):
         missing = run.requests.failed + run.requests.not_sent
         if missing:
-            reason = f", most often {run.failures[0].reason!r}" if run.failures else ""
+            # What a server says may quote the prompt: the run itself has it.
+            reason = f", most often {_kind(run.failures[0].reason)!r}" if run.failures else ""
             yield (
                 f"{counted(missing, 'request')} of run {run.label!r} failed or did not fit{reason}: their "
                 "pairs are left out, so the figures are of a part"

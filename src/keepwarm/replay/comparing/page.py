@@ -11,14 +11,14 @@ from keepwarm.replay.comparing.comparison import Comparison, Outputs, Ttft
 from keepwarm.replay.comparing.pairs import PairRow
 
 
-def comparison_page(comparison: Comparison, pairs: Sequence[PairRow]) -> bytes:
-    """The page as UTF-8. Whatever is given may be shown."""
+def comparison_page(comparison: Comparison, pairs: Sequence[PairRow], note: str | None = None) -> bytes:
+    """The page as UTF-8, ``note`` above all else. Whatever is given may be shown."""
     rates, ttft, outputs = comparison.hit_rate, comparison.ttft, comparison.outputs
     boundary = comparison.boundary
     page = Page(
         title=f"Measured: {comparison.before.label} and {comparison.after.label}",
         verdict=words.verdict(comparison),
-        warnings=comparison.warnings,
+        warnings=(*(() if note is None else (note,)), *comparison.warnings),
         figures=(
             Figure("hit rate before, measured", words.rate_words(rates.before)),
             Figure(
@@ -94,7 +94,7 @@ def _caption(pairs: Sequence[PairRow]) -> str:
 
 def _table(pairs: Sequence[PairRow]) -> Table:
     return Table(
-        ("request", "prompt before", "cached", "TTFT", "prompt after", "cached", "TTFT", "text"),
+        ("request", "prompt before", "cached", "TTFT", "prompt after", "cached", "TTFT", "output"),
         tuple(
             (
                 pair.id,
@@ -104,7 +104,7 @@ def _table(pairs: Sequence[PairRow]) -> Table:
                 _count(pair.after_prompt_tokens),
                 _count(pair.after_cached_tokens),
                 _seconds(pair.after_ttft_s),
-                pair.text,
+                pair.output,
             )
             for pair in pairs
         ),

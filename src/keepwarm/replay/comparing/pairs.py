@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from keepwarm._text import encodable
-from keepwarm.evidence.tables import Column, read_table, table_bytes
+from keepwarm.evidence.tables import Column, table_bytes
 from keepwarm.replay.comparing.pairing import Pair
 
 SCHEMA = "keepwarm.comparison-pairs/1"
@@ -28,7 +28,7 @@ class PairRow(msgspec.Struct, frozen=True, kw_only=True):
     after_cached_tokens: int | None
     before_ttft_s: float | None
     after_ttft_s: float | None
-    text: Literal["equal", "changed", "unknown"]
+    output: Literal["equal", "changed", "unknown"]
 
 
 _NUMBERS = (*("before_prompt_tokens", "after_prompt_tokens", "before_cached_tokens", "after_cached_tokens"),)
@@ -41,7 +41,7 @@ COLUMNS: tuple[Column, ...] = (
     *(Column(name, "int64", nullable=True) for name in _NUMBERS),
     Column("before_ttft_s", "float64", nullable=True),
     Column("after_ttft_s", "float64", nullable=True),
-    Column("text", "string"),
+    Column("output", "string"),
 )
 
 
@@ -62,15 +62,10 @@ def pair_row(pair: Pair) -> PairRow:
         after_cached_tokens=after.cached_tokens,
         before_ttft_s=before.ttft_s,
         after_ttft_s=after.ttft_s,
-        text=("equal" if is_equal else "changed") if known else "unknown",
+        output=("equal" if is_equal else "changed") if known else "unknown",
     )
 
 
 def pairs_to_parquet(rows: Sequence[PairRow]) -> bytes:
     """The file's bytes: the same for the same rows and the same pyarrow."""
     return table_bytes(SCHEMA, COLUMNS, [msgspec.structs.asdict(row) for row in rows])
-
-
-def pairs_from_parquet(content: bytes) -> tuple[PairRow, ...]:
-    """The rows back. Raises InputError: it is no such file."""
-    return tuple(msgspec.convert(record, PairRow) for record in read_table(SCHEMA, COLUMNS, content))

@@ -10,9 +10,11 @@ import msgspec
 from keepwarm._errors import InputError
 from keepwarm._json import to_json
 from keepwarm.evidence.folder import check_place, read_folder, write_folder
+from keepwarm.evidence.kinds import Kind
 from keepwarm.replay.measuring.page import run_page
 from keepwarm.replay.measuring.record import SCHEMA, Row, Run, run_document
-from keepwarm.replay.measuring.rows import rows_from_parquet, rows_to_parquet
+from keepwarm.replay.measuring.rows import COLUMNS, rows_from_parquet, rows_to_parquet
+from keepwarm.replay.measuring.rows import SCHEMA as ROWS_SCHEMA
 
 DOCUMENT = "run.json"
 ROWS = "requests.parquet"
@@ -54,3 +56,11 @@ def read_run(directory: Path) -> KeptRun:
     except msgspec.DecodeError as error:
         raise InputError(f"{str(directory / DOCUMENT)!r} is no {SCHEMA}: {error}") from None
     return KeptRun(run, rows_from_parquet(kept.files[ROWS]), kept.manifest.chain_sha256)
+
+
+def _page(document: dict[str, Any], records: list[dict[str, Any]], note: str) -> bytes:
+    return run_page(document, [msgspec.convert(record, Row) for record in records], note)
+
+
+KIND = Kind(SCHEMA, DOCUMENT, ROWS, ROWS_SCHEMA, COLUMNS, PAGE, _page)
+"""What a folder of a run holds, for whoever makes a copy of it."""

@@ -16,15 +16,15 @@ _MODES = {
 }
 
 
-def run_page(document: dict[str, Any], rows: Sequence[Row]) -> bytes:
-    """The page as UTF-8. Whatever ``document`` and ``rows`` hold may be shown."""
+def run_page(document: dict[str, Any], rows: Sequence[Row], note: str | None = None) -> bytes:
+    """The page as UTF-8, ``note`` above all else. Whatever ``document`` and ``rows`` hold may be shown."""
     requests, tokens = document["requests"], document["tokens"]
     sent = sum(requests.values())
     mode = _MODES[document["conditions"]["mode"]]
     page = Page(
         title=f"Measured replay: {document['label']}",
         verdict=f"{counted(sent, 'request')} on {document['server']['model']}, {mode}.",
-        warnings=warnings_of(document),
+        warnings=(*(() if note is None else (note,)), *warnings_of(document)),
         figures=(
             Figure(
                 "hit rate, measured",
