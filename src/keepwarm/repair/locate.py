@@ -25,6 +25,8 @@ _MOST_LOCATIONS = 8
 _CODE_CONFIDENCE = 0.3
 _LEAST_WORDS = 4  # of one side alone: fewer are a common phrase
 _BESIDE_BEST = 0.35  # of the best confidence; what is less likely is noise beside it
+_WIDENING_SHARE = 0.5  # of the best one's score, for an overlapping place to widen it
+_WIDEST_LINES = 12
 _ALONE = 0.8  # of the confidence, where one side of the slot only is found
 _FAR = 0.75  # where the words next to the slot are not among those found
 _UNLIKELY = 0.4
@@ -177,24 +179,30 @@ def _code_places(sources: Iterable[Source], pattern: re.Pattern[str]) -> Iterato
 
 
 def _best(places: Iterable[_Place]) -> Iterator[Location]:
-    """The likeliest places; one that overlaps a likelier one is the same."""
+    """The likeliest places; one that overlaps a likelier one is the same, a little wider."""
     taken: list[_Place] = []
     for place in sorted(places, key=lambda p: (-p.score, p.path, p.first_line, p.last_line)):
-        overlaps = any(
-            other.path == place.path
-            and place.first_line <= other.last_line
-            and other.first_line <= place.last_line
-            for other in taken
-        )
+        same = next((n for n, other in enumerate(taken) if _overlap(place, other)), None)
         least = max(_LEAST_CONFIDENCE, _BESIDE_BEST * taken[0].score if taken else 0.0)
-        if not overlaps and place.score >= least and len(taken) < _MOST_LOCATIONS:
+        if same is not None:
+            taken[same] = _widened(taken[same], place)
+        elif place.score >= least and len(taken) < _MOST_LOCATIONS:
             taken.append(place)
     for place in taken:
-        confidence = round(min(place.score, 0.95), 2)
         yield Location(
             file=place.path,
             first_line=place.first_line,
             last_line=place.last_line,
-            confidence=confidence,
+            confidence=round(min(place.score, 0.95), 2),
             why=place.why,
         )
+
+
+def _overlap(a: _Place, b: _Place) -> bool:
+    return a.path == b.path and a.first_line <= b.last_line and b.first_line <= a.last_line
+
+
+def _widened(place: _Place, other: _Place) -> _Place:
+    first, last = min(place.first_line, other.first_line), max(place.last_line, other.last_line)
+    near = other.score >= _WIDENING_SHARE * place.score and last - first < _WIDEST_LINES
+    return place._replace(first_line=first, last_line=last) if near else place

@@ -23,7 +23,11 @@ class SourceWords:
 
     def __init__(self, text: str) -> None:
         plain = _without_syntax(text)
-        found = [(match.start(), word) for match in _WORD.finditer(plain) if (word := _read(match[0]))]
+        found = [
+            (match.end() - len(match[0].lstrip(_FILL)), word)
+            for match in _WORD.finditer(plain)
+            if (word := _read(match[0]))
+        ]
         self.words = [word for _, word in found]
         self._starts = [start for start, _ in found]
         self._line_ends = [match.start() for match in re.finditer("\n", text)]
