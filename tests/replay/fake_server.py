@@ -17,7 +17,7 @@ EVENT_BREAK = "\n\n"
 
 @dataclass
 class ReplayVllm(FakeVllm):
-    """A word is a token. ``lies_about_reset``: it says yes and keeps everything. ``bodies`` has all requests."""
+    """A word is a token. ``lies_about_reset``: it says yes and keeps everything."""
 
     block_size: int = 4
     version: str = "0.32.0"
@@ -86,7 +86,7 @@ class ReplayVllm(FakeVllm):
 
     def _chat(self, body: dict[str, Any]) -> httpx2.Response:
         answer = self._completions(body)
-        if answer.status_code != 200:
+        if answer.status_code != 200 or "x-promised" in answer.headers:
             return answer
         lines = [line for line in answer.text.split(EVENT_BREAK) if line]
         role = {"choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]}
@@ -110,5 +110,6 @@ def _as_delta(line: str) -> str:
         return line
     chunk = json.loads(payload)
     for choice in chunk["choices"]:
-        choice["delta"] = {"content": choice.pop("text")}
+        if "text" in choice:
+            choice["delta"] = {"content": choice.pop("text")}
     return f"data: {json.dumps(chunk)}"
