@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import PurePath
 
 from keepwarm._text import counted
 from keepwarm.replay.comparing.comparison import Boundary, SimulatedRun
@@ -40,6 +41,8 @@ def _kind(reason: str) -> str:
 def _words(value: object) -> str:
     if isinstance(value, str) and len(value) == _DIGEST_CHARACTERS:
         return f"{value[:12]}…"
+    if isinstance(value, str) and value.startswith("/"):
+        return PurePath(value).name  # where it lies on the server says nothing, or who it belongs to
     if isinstance(value, dict):
         return ", ".join(f"{name} {item}" for name, item in sorted(value.items()))
     return str(value)
