@@ -45,13 +45,9 @@ def export_redacted(directory: Path, out: Path, redact: Redact, kinds: Sequence[
 def zip_bytes(files: Mapping[str, bytes]) -> bytes:
     """The archive: the same for the same files and the same zlib."""
     sink = io.BytesIO()
-    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(sink, "w") as archive:
         for name, content in sorted(files.items()):
-            entry = zipfile.ZipInfo(name, _ZIP_TIME)
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.create_system = 3  # Unix, wherever it is written
-            entry.external_attr = 0o644 << 16
-            archive.writestr(entry, content)
+            archive.writestr(zipfile.ZipInfo(name, _ZIP_TIME), content, zipfile.ZIP_DEFLATED)
     return sink.getvalue()
 
 

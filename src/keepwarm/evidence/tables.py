@@ -46,12 +46,6 @@ def read_table(schema: str, columns: Sequence[Column], content: bytes) -> list[d
     return records
 
 
-def schema_of(content: bytes) -> str:
-    """What a table says it is, empty if nothing. Raises InputError: it is no Parquet."""
-    metadata: dict[bytes, bytes] = _table(content).schema.metadata or {}
-    return metadata.get(b"schema", b"").decode("utf-8", "replace")
-
-
 def _table(content: bytes) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -110,6 +110,11 @@ def warnings_of(before: Run, after: Run, simulated: Sequence[SimulatedRun]) -> I
             )
         yield from (f"run {run.label!r}: {sentence}" for sentence in run.inconsistencies)
     for each in simulated:
+        if each.other_lengths:
+            yield (
+                f"{each.tokens_of!r} makes {counted(each.other_lengths, 'prompt')} longer or shorter than "
+                "the server did: give the tokenizer and the chat template that it uses"
+            )
         if abs(each.residual_points) > _POINTS:
             yield (
                 f"measured and simulated hit rate ({each.tokens_of} tokens) differ by "

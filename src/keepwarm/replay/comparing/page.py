@@ -97,19 +97,25 @@ def _table(pairs: Sequence[PairRow]) -> Table:
         ("request", "prompt before", "cached", "TTFT", "prompt after", "cached", "TTFT", "output"),
         tuple(
             (
-                pair.id,
+                pair.id if pair.id == pair.after_id else f"{pair.id}, {pair.after_id}",
                 _count(pair.before_prompt_tokens),
                 _count(pair.before_cached_tokens),
                 _seconds(pair.before_ttft_s),
                 _count(pair.after_prompt_tokens),
                 _count(pair.after_cached_tokens),
                 _seconds(pair.after_ttft_s),
-                pair.output,
+                _output(pair),
             )
             for pair in pairs
         ),
         frozenset((1, 2, 3, 4, 5, 6)),
     )
+
+
+def _output(pair: PairRow) -> str:
+    if pair.before_status == pair.after_status == "ok":
+        return pair.output
+    return f"{pair.before_status}, {pair.after_status}"
 
 
 def _count(value: int | None) -> str:

@@ -40,6 +40,7 @@ def run_page(document: dict[str, Any], rows: Sequence[Row], note: str | None = N
             Section("How it was sent", facts=_facts({**document["conditions"], **_start(document)})),
             Section("What was sent", facts=_facts(document["input"])),
             Section("The server's counters", table=_counters(document["counters"])),
+            *_plugin(document["plugin_counters"]),
             Section("Requests", table=_table(rows)),
         ),
     )
@@ -128,6 +129,15 @@ def _counters(counters: dict[str, dict[str, int]]) -> Table:
         ),
         frozenset((1, 2, 3)),
     )
+
+
+def _plugin(counters: dict[str, list[float]]) -> tuple[Section, ...]:
+    """Nothing where the plugin is not there."""
+    if not counters:
+        return ()
+    rows = tuple((name, f"{a:g}", f"{b:g}", f"{b - a:g}") for name, (a, b) in counters.items())
+    table = Table(("counter", "before", "after", "rise"), rows, frozenset((1, 2, 3)))
+    return (Section("ComputeCache's counters", table=table),)
 
 
 def _table(rows: Sequence[Row]) -> Table:

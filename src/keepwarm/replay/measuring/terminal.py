@@ -23,6 +23,7 @@ def render_run(run: Run, out: Path, *, width: int, colour: bool) -> str:
 def _rows(run: Run, out: Path) -> Iterator[tuple[str, str | Text]]:
     server, requests, tokens = run.server, run.requests, run.tokens
     yield "server", visible(f"vLLM {server.vllm}, {server.model}, {server.device_type or 'device not told'}")
+    yield "model files", visible(server.model_root or "not told")
     yield "cache", f"{counted(server.capacity_blocks, 'usable block')} of {server.block_size} tokens"
     yield "mode", f"{run.conditions.mode}, {counted(run.conditions.concurrency, 'request')} at once"
     sent = requests.ok + requests.failed + requests.not_sent
