@@ -67,7 +67,6 @@ def _task() -> None:
     """Hand a finding over to be repaired."""
 
 
-@app.command("export")
 def export(
     finding: FindingId,
     repo: Repo,
@@ -91,8 +90,11 @@ def export(
     from keepwarm.diagnose.options import Options
     from keepwarm.repair.declared import parse_declarations
     from keepwarm.repair.export import Order
+    from keepwarm.repair.files import check_target
 
-    if out is None and not json:
+    if out is not None:
+        check_target(out)
+    elif not json:
         raise InputError(
             "nothing to write: name a file with --out task.md, or print the document with --json"
         )
@@ -111,6 +113,7 @@ def export(
         options=options,
         allow=tuple(allow or ()),
         declared=parse_declarations(declare or ()),
+        task_file="task.json" if out is None else out.with_suffix(".json").name,
     )
     if diagnosis is not None:
         order = _as_saved(order, diagnosis)
@@ -119,6 +122,9 @@ def export(
             "no trace: name the recorded requests with --trace, or a --diagnosis that names them"
         )
     _write(order, out, json=json)
+
+
+app.command("export")(export)
 
 
 def _as_saved(order: Order, path: Path) -> Order:
@@ -145,10 +151,8 @@ def _as_saved(order: Order, path: Path) -> Order:
 def _write(order: Order, out: Path | None, *, json: bool) -> None:
     from keepwarm._json import plain, to_json
     from keepwarm.repair.export import make_task
-    from keepwarm.repair.files import check_target, write_task
+    from keepwarm.repair.files import write_task
 
-    if out is not None:
-        check_target(out)
     with progress_bar() as progress:
         task = make_task(order, progress)
     if out is not None:

@@ -47,8 +47,9 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     options: Options = Options()
     allow: tuple[str, ...] = ()
     declared: tuple[DeclaredRepair, ...] = ()
+    task_file: str = "task.json"  # as the commands that verify name it
     saved: Finding | None = None  # what a saved diagnosis says of the finding
-    saved_sha256: str | None = None  # and of the trace
+    saved_sha256: str | None = None
 
 
 class _Scope(NamedTuple):
@@ -166,7 +167,7 @@ def _assemble(
         declared=tuple(_redacted(repair, redactor) for repair in (*declared, *order.declared)),
         preserve=_preserve(plan, redactor, values),
         target=plan.target,
-        verify=_verify(repository, diagnosis),
+        verify=_verify(repository, diagnosis, order.task_file),
         placeholders=redactor.counts,
         together_with=tuple(f.id for f in plan.findings[1:]),
         searched=located.reading.said(),
@@ -237,14 +238,13 @@ def _allowed_path(path: str) -> str:
     return plain
 
 
-def _verify(repository: Repository, diagnosis: Diagnosis) -> tuple[str, ...]:
+def _verify(repository: Repository, diagnosis: Diagnosis, task_file: str) -> tuple[str, ...]:
     """The commands that decide, to be run in the repository after the repair."""
-    inside = Path(diagnosis.input.path).resolve()
-    root = repository.root.resolve()
+    inside, root = Path(diagnosis.input.path).resolve(), repository.root.resolve()
     trace = str(inside.relative_to(root)) if inside.is_relative_to(root) else inside.name
     base = repository.commit or "BASE"
     verify = (
         f"keepwarm verify --repo . --base {base} --head HEAD --before {shlex.quote(trace)}"
-        " --after after.jsonl --task task.json"
+        f" --after after.jsonl --task {shlex.quote(task_file)}"
     )
     return ("keepwarm record --upstream URL --out after.jsonl", verify)

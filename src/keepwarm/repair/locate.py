@@ -46,7 +46,7 @@ _UNLIKELY_PARTS = frozenset(
     }
 )
 _UNLIKELY_NAMES = re.compile(
-    r"(?i)(?:\.(?:jsonl|ndjson|csv|log|lock|min\.js|map|snap|svg)|^(?:readme|changelog)[^/]*)$"
+    r"(?i)(?:\.(?:jsonl|ndjson|csv|log|lock|min\.js|patch|diff|map|snap|svg)|^(?:readme|changelog)[^/]*)$"
 )
 
 

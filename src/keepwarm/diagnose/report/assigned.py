@@ -11,10 +11,11 @@ from collections.abc import Iterator
 
 _ASSIGNED = re.compile(
     r"[A-Za-z](?<![\w.][A-Za-z])(?P<name>[\w\-.]{1,60})(?:\\{0,3}[\"'`])?\]?"
-    r"(?P<sign>[ \t]{0,3}(?:=>|:=|[:=]|\|)[ \t]{0,3}| is (?:now )?| (?=\S))"
+    r"(?P<sign>[ \t]{0,3}(?:=>|:=|[:=]|\|)[ \t]{0,3}| is (?:now )?)"
     r"(?:\\{0,3}(?P<quote>[\"'`])(?P<quoted>[^\"'`\\\n]{2,256})\\{0,3}(?P=quote)"
     r"|\\{0,3}[\"'`]?(?P<bare>[^\s\"'`\\,;<>{}&|()]{4,512}))"
 )
+_FLAG = re.compile(r"-(?P<name>[A-Za-z][\w\-]{2,40}) [\"']?(?P<bare>[^\s\"'`\\<>]{4,512})")
 _SECRET = re.compile(
     r"(?:pass(?:word|wd|phrase|code)?|pwd|secret|token|credentials?|signature|otp|cvv|cvc|pin"
     r"|(?:api|access|secret|private|signing|encryption|master|account|shared|storage|license|service|auth"
@@ -65,7 +66,7 @@ _REFERENCES = ("$", "%(", "os.", "process.env", "env.", "secrets.", "config.", "
 
 
 def assigned_secrets(text: str) -> Iterator[tuple[int, int]]:
-    """Character ranges of the values whose names say that they are secret."""
+    """Character ranges of the values whose names say that they are secret, in no particular order."""
     at = 0
     while (match := _ASSIGNED.search(text, at)) is not None:
         group = "quoted" if match["quote"] else "bare"
@@ -74,17 +75,18 @@ def assigned_secrets(text: str) -> Iterator[tuple[int, int]]:
             at = match.end(group)
         else:
             at = match.end("name")  # the value may be the name of the next one
+    for flag in _FLAG.finditer(text):
+        if _SECRET.search(flag["name"]) and not _NO_NAMES.search(flag["name"]) and _said(flag["bare"]):
+            yield flag.span("bare")
 
 
 def _is_secret(match: re.Match[str]) -> bool:
     name, sign = match[0][0] + match["name"], match["sign"]
     named = match.string[max(0, match.start() - _WORD_CHARS) : match.end("name")]  # "API key" is two words
-    if not _said(match):
+    if not _said(match["quoted"] or match["bare"]):
         return False
     if _NO_NAMES.search(named) or _SECRET.search(named) is None:
         return sign == "=" and _ENVIRONMENT.fullmatch(name) is not None
-    if not sign.strip():  # a word behind a word is an argument only behind a flag: --token …
-        return match.string[match.start() - 1 : match.start()] == "-"
     if match["quote"] or sign == "=":
         return True
     return len(match["bare"]) >= _LEAST_BARE_CHARS and not _is_word(match["bare"].strip(".!?:*_"))
@@ -94,7 +96,6 @@ def _is_word(text: str) -> bool:
     return text.isalpha() and (text.islower() or text.isupper() or text.istitle())
 
 
-def _said(match: re.Match[str]) -> bool:
-    """Whether the value is one, and no word about it or reference to it."""
-    value = match["quoted"] or match["bare"]
+def _said(value: str) -> bool:
+    """Whether a value is one, and no word about it or reference to it."""
     return value.strip(".…*-_ ").casefold() not in _NO_SECRETS and not value.startswith(_REFERENCES)

@@ -99,7 +99,9 @@ SHAPES: tuple[Shape, ...] = (
         ),
     ),
     Shape("credentials", re.compile(r"(?<=://)(?P<secret>[^\s/@:\"'<>]{0,256}:[^\s/\"'<>]{1,256})(?=@)")),
-    Shape("email", re.compile(r"(?<![\w.+\-])[\w.+\-]{1,64}@(?:[\w\-]{1,63}\.){1,8}[^\W\d_]{2,24}\b")),
+    Shape(
+        "email", re.compile(r"[\w.+\-](?<![\w.+\-]{2})[\w.+\-]{0,63}@(?:[\w\-]{1,63}\.){1,8}[^\W\d_]{2,24}\b")
+    ),
     Shape("token", re.compile(r"(?i:\b(?:bearer|basic))\s{1,8}(?P<secret>[\w.~+/\-]{8,}=*)"), _is_random),
     Shape(
         "token",
@@ -120,10 +122,11 @@ SHAPES: tuple[Shape, ...] = (
     ),
     Shape("iban", re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b"), _is_iban),
     Shape("iban", re.compile(r"\b[a-z]{2}\d{2}(?: ?\d{4}){3,7}(?: ?\d{1,3})?\b")),
-    Shape("card", re.compile(r"(?<![\w.])\d(?:[ \-]?\d){12,18}(?![\w.]\w)"), _is_card),
+    Shape("card", re.compile(r"\d(?<![\w.]\d)(?:[ \-]?\d){12,18}(?![\w.]\w)"), _is_card),
     Shape("ssn", re.compile(r"\d(?<![\w\-.]\d)(?<![069]00)\d{2}-(?!00)\d{2}-(?!0000)\d{4}(?![\w\-])")),
     Shape(
-        "phone", re.compile(r"(?:(?<![\w+])\+|(?<![\w+\-.])00(?=[1-9]))\d(?:[ ()./\-]{0,2}\d){6,14}(?!\d)")
+        "phone",
+        re.compile(r"[+0](?<![\w+][+0])(?:(?<=\+)|(?<![\-.]0)0(?=[1-9]))\d(?:[ ()./\-]{0,2}\d){6,14}(?!\d)"),
     ),
     Shape(
         "phone",
@@ -132,7 +135,7 @@ SHAPES: tuple[Shape, ...] = (
             r"\d{3,4}[ .\-]?\d{3,5}(?![\w\-])"
         ),
     ),
-    Shape("ip", re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w]|\.\d)"), _is_public_ip),
+    Shape("ip", re.compile(r"\d(?<![\w.]\d)\d{0,2}(?:\.\d{1,3}){3}(?![\w]|\.\d)"), _is_public_ip),
     Shape(
         "address",
         re.compile(
@@ -147,8 +150,8 @@ SHAPES: tuple[Shape, ...] = (
             r"[0-9a-fA-F](?<![0-9a-fA-F][0-9a-fA-F])[0-9a-fA-F]{7}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?![0-9a-fA-F])"
         ),
     ),
-    Shape("number", re.compile(r"(?<![\w.])\d{12,}(?![\w.]\w)")),
-    Shape("key", re.compile(rf"(?<![{_BASE64}])[{_BASE64}]{{12,}}={{0,2}}"), _is_random),
+    Shape("number", re.compile(r"\d(?<![\w.]\d)\d{11,}(?![\w.]\w)")),
+    Shape("key", re.compile(rf"[{_BASE64}](?<![{_BASE64}]{{2}})[{_BASE64}]{{11,}}={{0,2}}"), _is_random),
 )
 
 
