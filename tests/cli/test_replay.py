@@ -125,3 +125,17 @@ def test_a_trace_that_is_not_there(tmp_path: Path) -> None:
         result = run("replay", "no.jsonl", "--base-url", url, "--label", "x", "--out", tmp_path / "o")
     assert "cannot open 'no.jsonl'" in one_line(result.stderr)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("out", "where"), [(".", "here"), ("new/deep/run/", "here/new/deep/run"), ("x/../run", "here/run")]
+)
+def test_a_folder_by_any_name(
+    trace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str, where: str
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    with served(ReplayVllm()) as url:
+        result = run("replay", trace, "--base-url", url, "--label", "x", "--out", out, "--limit", "2")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert (tmp_path / where / "manifest.json").is_file()

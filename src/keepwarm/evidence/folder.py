@@ -39,6 +39,7 @@ def write_folder(directory: Path, files: Mapping[str, bytes], redacted_from: str
 
     Raises InputError: it cannot be made, or something is there already; nothing is left behind.
     """
+    directory = directory.absolute()
     check_place(directory)
     manifest = manifest_of(files, redacted_from)
     unfinished: str | None = None

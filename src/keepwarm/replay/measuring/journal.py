@@ -98,6 +98,7 @@ class Journal:
 
     def __init__(self, path: Path, *, fresh: bool) -> None:
         try:
+            path.parent.mkdir(parents=True, exist_ok=True)
             handle = os.open(
                 path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | (os.O_TRUNC if fresh else 0), 0o600
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import httpx2
@@ -58,6 +59,7 @@ def replay_trace(
         RunInterrupted: by SIGINT.
     """
     check_options(options)
+    out = Path(os.path.abspath(out))  # whatever is done beside it needs its name  # noqa: PTH100
     check_out(out)
     journal_path = journal_of(out)
     earlier = earlier_run(journal_path, resume)
