@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from keepwarm._errors import InputError
-from keepwarm._text import percent
+from keepwarm._text import count, percent
 from keepwarm.diagnose.findings import CallSite, Diagnosis, Finding
 from keepwarm.gate.baseline import Baseline, FindingMark, Setup, SiteMark
 from keepwarm.gate.matching import match_findings, match_sites
@@ -83,6 +83,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
             out.append(f"hit rate {_fell(self.hit_rate_before, self.hit_rate_now)}")
         out += [
             f"hit rate of {site.label!r} {_fell(site.before.hit_rate, site.shown.hit_rate)}"
+            f"{_other_number(site.before.requests, site.shown.requests)}"
             for site in self.sites
             if site.status == "worse" and site.before is not None and site.shown is not None
         ]
@@ -208,3 +209,8 @@ def _points(before: float, now: float) -> float:
 
 def _fell(before: float, now: float) -> str:
     return f"fell from {percent(before)} to {percent(now)}"
+
+
+def _other_number(before: int, now: int) -> str:
+    """Fewer requests have fewer earlier ones to share with: say so where it may be the whole reason."""
+    return "" if before == now else f" (of {count(before)} requests then, {count(now)} now)"
