@@ -65,8 +65,7 @@ def command(
         seed=seed,
     )
     compared = compare_runs(before, after, options)
-    if out is not None:
-        keep_comparison(out, compared)
+    digest = None if out is None else keep_comparison(out, compared)
     if json:
         write_bytes(to_json(comparison_document(compared.comparison)))
         return
@@ -74,3 +73,5 @@ def command(
 
     width, colour = screen()
     write_text(render_comparison(compared.comparison, width=width, colour=colour))
+    if digest is not None:
+        write_text(f"\nevidence in {str(out)!r}, chain digest {digest}\n")

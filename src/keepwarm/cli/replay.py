@@ -141,10 +141,11 @@ def command(
 
         write_bytes(to_json(run_document(run)))
         return
+    from keepwarm.replay.measuring.files import read_run
     from keepwarm.replay.measuring.terminal import render_run
 
     width, colour = screen()
-    write_text(render_run(run, out, width=width, colour=colour))
+    write_text(render_run(run, out, read_run(out).chain_sha256, width=width, colour=colour))
 
 
 def _is_recorded(timing: str | None) -> bool:

@@ -14,13 +14,13 @@ from keepwarm.replay.measuring.page import warnings_of
 from keepwarm.replay.measuring.record import Run, Times, run_document
 
 
-def render_run(run: Run, out: Path, *, width: int, colour: bool) -> str:
-    """The whole run as text of ``width`` columns. Every figure in it was measured."""
-    parts = [heading(f"keepwarm: measured replay {run.label!r}"), facts(_rows(run, out))]
+def render_run(run: Run, out: Path, chain_sha256: str, *, width: int, colour: bool) -> str:
+    """The whole run as text of ``width`` columns; every figure in it was measured. ``out`` holds the evidence."""
+    parts = [heading(f"keepwarm: measured replay {run.label!r}"), facts(_rows(run, out, chain_sha256))]
     return to_text(Group(*parts), width=width, colour=colour)
 
 
-def _rows(run: Run, out: Path) -> Iterator[tuple[str, str | Text]]:
+def _rows(run: Run, out: Path, chain_sha256: str) -> Iterator[tuple[str, str | Text]]:
     server, requests, tokens = run.server, run.requests, run.tokens
     yield "server", visible(f"vLLM {server.vllm}, {server.model}, {server.device_type or 'device not told'}")
     yield "model files", visible(server.model_root or "not told")
@@ -38,6 +38,7 @@ def _rows(run: Run, out: Path) -> Iterator[tuple[str, str | Text]]:
     for sentence in warnings_of(run_document(run)):
         yield "note", Text(visible(sentence), style="yellow")
     yield "evidence", visible(str(out))
+    yield "chain digest", chain_sha256
 
 
 def _times(times: Times | None) -> str:
