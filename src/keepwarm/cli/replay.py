@@ -134,6 +134,7 @@ def command(
         timeout_s=timeout_s,
         device=device,
     )
+    out = Path(os.path.abspath(out))  # noqa: PTH100 - the folder that . names is replaced
     run = _run(trace, base_url, out, options, resume)
     if json:
         from keepwarm._json import to_json

@@ -59,7 +59,7 @@ def replay_trace(
         RunInterrupted: by SIGINT.
     """
     check_options(options)
-    out = Path(os.path.abspath(out))  # whatever is done beside it needs its name  # noqa: PTH100
+    out = Path(os.path.abspath(out))  # noqa: PTH100 - what is done beside it needs its name
     check_out(out)
     journal_path = journal_of(out)
     earlier = earlier_run(journal_path, resume)

@@ -15,7 +15,7 @@ from keepwarm.replay.measuring.record import Run, Times, run_document
 
 
 def render_run(run: Run, out: Path, chain_sha256: str, *, width: int, colour: bool) -> str:
-    """The whole run as text of ``width`` columns; every figure in it was measured. ``out`` holds the evidence."""
+    """The whole run as text of ``width`` columns; every figure in it was measured."""
     parts = [heading(f"keepwarm: measured replay {run.label!r}"), facts(_rows(run, out, chain_sha256))]
     return to_text(Group(*parts), width=width, colour=colour)
 
