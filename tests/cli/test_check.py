@@ -112,7 +112,16 @@ def test_the_job_summary_of_github_is_added_to(
         ("good.jsonl --baseline b.json --block-size 32", "block size 16 then, 32 now"),
         ("good.jsonl --baseline b.json --max-drop -1", "--max-drop"),
         ("good.jsonl --baseline b.json --max-drop nan", "--max-drop"),
-        ("good.jsonl --baseline good.jsonl", "--baseline 'good.jsonl' would overwrite the trace"),
+        ("good.jsonl --baseline good.jsonl", "'good.jsonl' is no baseline of keepwarm"),
+        (
+            "good.jsonl --baseline good.jsonl --write-baseline",
+            "--baseline 'good.jsonl' would overwrite the trace",
+        ),
+        (
+            "good.jsonl --baseline no/b.json --write-baseline",
+            "--baseline 'no/b.json': no file can be written there",
+        ),
+        ("good.jsonl --baseline b.json --sarif good.jsonl", "--sarif 'good.jsonl' would overwrite the trace"),
         ("good.jsonl --baseline bad.jsonl", "'bad.jsonl' is no baseline of keepwarm"),
         ("good.jsonl --baseline b.json --sarif ./b.json", "--sarif 'b.json' would overwrite --baseline"),
         (

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 
+import httpx2
 import pytest
 
+from keepwarm import InputError
+from keepwarm.gate.prefixes import RecordedRequests
 from tests.test_pytest_plugin.conftest import SETTINGS, Project
 
 pytest_plugins = ["pytester"]
@@ -192,6 +197,57 @@ def test_the_openai_client_by_its_hook(project: Project) -> None:
     project.run().assert_outcomes(passed=1)
     project.set(opening="You are somebody else altogether. It is ")
     assert "request 1 (and 2, 3) of 3" in project.failure()
+
+
+def test_hooks_record_what_a_model_is_asked_and_nothing_else() -> None:
+    body = {"model": "m", "messages": [{"role": "user", "content": "Hello"}]}
+    requests = RecordedRequests()
+    transport = httpx2.MockTransport(lambda request: httpx2.Response(200, json={}))
+
+    async def ask() -> None:
+        async def streamed() -> AsyncIterator[bytes]:
+            yield json.dumps(body).encode()
+
+        hooks = {"request": [requests.async_hook]}
+        async with httpx2.AsyncClient(transport=transport, event_hooks=hooks) as client:
+            await client.post(
+                "http://x/v1/chat/completions?api-version=1", json=body, headers={"X-Session-ID": "b"}
+            )
+            await client.post("http://x/v1/chat/completions", content=streamed())
+
+    asyncio.run(ask())
+    with httpx2.Client(transport=transport, event_hooks={"request": [requests.hook]}) as client:
+        client.get("http://x/v1/models")
+        client.post("http://x/v1/embeddings", json=body)
+        client.post("http://x/v1/responses", json=body, headers={"x-session-id": "a"})
+        with pytest.raises(InputError, match="request 4 has a body that is no JSON"):
+            client.post("http://x/v1/completions", content=b"{")
+    lines = [json.loads(line) for line in requests.lines().splitlines()]
+    assert [line.get("session_id") for line in lines] == [None, "a", "b"]
+    assert all(line["body"] == body for line in lines)
+
+
+@pytest.mark.parametrize("body", [{"a": float("nan")}, {"a": object()}, {"a": b"x"}])
+def test_a_body_that_cannot_be_sent(body: dict[str, object]) -> None:
+    with pytest.raises(InputError, match="request 1 cannot be sent as JSON"):
+        RecordedRequests().record(body)
+
+
+def test_a_body_may_change_after_it_was_recorded() -> None:
+    requests = RecordedRequests()
+    messages = [{"role": "user", "content": "first"}]
+    requests.record({"messages": messages})
+    messages.append({"role": "user", "content": "second"})
+    assert b"second" not in requests.lines()
+
+
+@pytest.mark.parametrize("content", [None, b"[1]", b"{", b'"x"', b"\xff"])
+def test_a_file_that_cannot_be_read(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "trace.jsonl"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=r"trace\.jsonl"):
+        RecordedRequests().read(path)
 
 
 @pytest.mark.parametrize(

@@ -87,8 +87,11 @@ def command(
         ttl_s=ttl_s,
     )
     report = summary_file(summary, os.environ)
-    written = {"--baseline": baseline, "--sarif": sarif, "--summary": report and report.path}
-    check_places(trace, written)
+    written = {"--sarif": sarif, "--summary": report and report.path}
+    if write_baseline:
+        check_places({"the trace": Path(trace)}, {"--baseline": baseline, **written})
+    else:
+        check_places({"the trace": Path(trace), "--baseline": baseline}, written)
     if write_baseline:
         _write(trace, options, baseline, report)
         return

@@ -19,13 +19,13 @@ _JOB_SUMMARY = "GITHUB_STEP_SUMMARY"
 _MOST_TASK_BYTES = 16 << 20
 
 
-def check_places(trace: str, places: Mapping[str, Path | None]) -> None:
-    """Refuse, before the long work, files that cannot be written or would overwrite each other.
+def check_places(read: Mapping[str, Path], written: Mapping[str, Path | None]) -> None:
+    """Refuse, before the long work, files that cannot be written or would overwrite another one.
 
-    ``places`` are files by the option that names them. Creates nothing. Raises InputError.
+    Files by what names them, say the option. Creates nothing. Raises InputError.
     """
-    seen = {Path(trace).resolve(): "the trace"}
-    for option, path in places.items():
+    seen = {path.resolve(): name for name, path in read.items()}
+    for option, path in written.items():
         if path is None:
             continue
         other = seen.setdefault(path.resolve(), option)

@@ -19,7 +19,7 @@ from keepwarm.gate.prefixes.snapshot import (
     scope_of,
 )
 
-_CONTEXT_TOKENS = 12
+_CONTEXT_TOKENS = 48  # more than is shown: what is private is known by its surroundings
 
 
 class Cause(NamedTuple):
@@ -108,7 +108,7 @@ def _moved(
         reused_then=mark.reused_tokens,
         reused_now=request.reused_tokens,
         prompt_tokens=len(request.prompt.ids),
-        cause=_cause(recorded, index, path, here),
+        cause=_cause(recorded, index, path, range(first - block, last + block + 1), here),
     )
 
 
@@ -136,11 +136,11 @@ def _part(request: Examined, then: list[PartMark], first: int, last: int) -> Par
     return next(other, inside[0] if inside else None)
 
 
-def _cause(recorded: Recorded, index: int, path: str | None, here: str) -> Cause | None:
+def _cause(recorded: Recorded, index: int, path: str | None, near: range, here: str) -> Cause | None:
     """The finding about this place, if the test's own requests show one, else what the text looks like."""
     row = recorded.diagnosis.rows[index]
     for finding in recorded.diagnosis.findings:
-        if _is_about(finding, path) and finding.call_site == row.call_site:
+        if finding.call_site == row.call_site and _is_about(finding, path) and finding.token_offset in near:
             return Cause(finding.cause, is_sure=True)
     if states_time(Seen(here, here, "", None)):
         return Cause("clock", is_sure=False)

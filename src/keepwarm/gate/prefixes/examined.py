@@ -52,6 +52,7 @@ class Recorded(NamedTuple):
 
     requests: tuple[Examined, ...]
     diagnosis: Diagnosis  # not masked
+    accounts: Accounts
 
     @property
     def block_size(self) -> int:
@@ -72,7 +73,8 @@ def examine_requests(recorded: RecordedRequests, options: Options) -> Recorded:
     skipped = diagnosis.input.skipped
     if skipped:
         raise InputError(f"request {skipped[0].line} of {len(recorded)} cannot be read: {skipped[0].reason}")
-    return Recorded(tuple(_examined(accounts, diagnosis, row.index) for row in diagnosis.rows), diagnosis)
+    requests = tuple(_examined(accounts, diagnosis, row.index) for row in diagnosis.rows)
+    return Recorded(requests, diagnosis, accounts)
 
 
 def _examined(accounts: Accounts, diagnosis: Diagnosis, index: int) -> Examined:

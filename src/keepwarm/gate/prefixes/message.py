@@ -9,11 +9,12 @@ from pathlib import Path
 from keepwarm._text import clip, count, counted, visible
 from keepwarm.diagnose.options import Options
 from keepwarm.diagnose.report.mask import mask
-from keepwarm.diagnose.report.secrets import cover_secrets
 from keepwarm.gate.prefixes.compare import Cause, Moved, compare
-from keepwarm.gate.prefixes.examined import examine_requests
+from keepwarm.gate.prefixes.examined import Recorded, examine_requests
 from keepwarm.gate.prefixes.recording import RecordedRequests
 from keepwarm.gate.prefixes.snapshot import Snapshot, read_snapshot, snapshot_of, write_snapshot
+from keepwarm.repair.redaction import Redactor
+from keepwarm.repair.redaction.recorded import recorded_values
 
 UPDATE = "--keepwarm-update"
 _CONVERSATION = re.compile(r"messages\[[1-9]")
@@ -46,7 +47,7 @@ def check_requests(requests: RecordedRequests, path: Path, options: Options, sho
             f"again with {UPDATE}"
         )
     moved = compare(recorded, then)
-    return _told(moved, len(then.requests), shown) if moved else None
+    return _told(moved, recorded, shown) if moved else None
 
 
 def _requests(snapshot: Snapshot) -> str:
@@ -63,10 +64,11 @@ def _other_setup(then: Snapshot, now: Snapshot) -> str:
     return ""
 
 
-def _told(moved: Sequence[Moved], total: int, shown: str) -> str:
+def _told(moved: Sequence[Moved], recorded: Recorded, shown: str) -> str:
+    redact = Redactor(recorded_values(recorded.accounts).all())
     lines = [f"the cached prefix moved, compared with {shown}"]
     for place in moved[:_MOST_PLACES]:
-        lines += ["", *_place(place, total)]
+        lines += ["", *_place(place, len(recorded.requests), redact)]
     if len(moved) > _MOST_PLACES:
         lines += ["", f"and in {counted(len(moved) - _MOST_PLACES, 'other place')}"]
     codes = dict.fromkeys(place.cause.code for place in moved if place.cause)
@@ -76,28 +78,28 @@ def _told(moved: Sequence[Moved], total: int, shown: str) -> str:
     return "\n".join(lines)
 
 
-def _place(moved: Moved, total: int) -> list[str]:
+def _place(moved: Moved, total: int, redact: Redactor) -> list[str]:
     session = f" of session {visible(moved.session)!r}" if moved.session else ""
     also = f" (and {', '.join(map(str, moved.also))})" if moved.also else ""
     rows = [("request", f"{moved.request}{also} of {total}{session}")]
     if moved.what == "scope":
         rows.append(("where", "another model, adapter or cache_salt: caches of its own, whatever the text"))
     else:
-        rows += _context(moved)
+        rows += _context(moved, redact)
     if moved.cause is not None:
         rows.append(("cause", moved.cause.code if moved.cause.is_sure else f"looks like {moved.cause.code}"))
     rows.append(("reuse", _reuse(moved)))
     return [f"{name:<8}{text}" for name, text in rows]
 
 
-def _context(moved: Moved) -> list[tuple[str, str]]:
+def _context(moved: Moved, redact: Redactor) -> list[tuple[str, str]]:
     """Where it is, and the text around it: of the application before it, all else by kind and length."""
     path = visible(moved.path) if moved.path else "text of the chat template"
     tokens = f"tokens {count(moved.first_token)} to {count(moved.last_token)}"
     rows = [("where", f"{path}, in {tokens} of the prompt")]
     is_private = moved.path is None or _CONVERSATION.match(moved.path) is not None
     if moved.before:
-        before = mask(moved.before) if is_private else cover_secrets(moved.before, _covered)
+        before = mask(moved.before) if is_private else redact(moved.before)
         rows.append(("before", clip(visible(before), _CONTEXT_CHARS, keep_end=True)))
     rows.append(("here", mask(moved.here, _kind(moved.cause)) or "the prefix ends"))
     rows.append(("there", _there(moved)))
@@ -126,7 +128,3 @@ def _reuse(moved: Moved) -> str:
 
 def _kind(cause: Cause | None) -> str | None:
     return None if cause is None else _KINDS.get(cause.code)
-
-
-def _covered(kind: str, secret: str) -> str:
-    return mask(secret, kind)

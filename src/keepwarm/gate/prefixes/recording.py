@@ -19,10 +19,12 @@ class SentRequest(Protocol):
     method: str
     url: Any
     headers: Any
-    content: bytes
 
     def read(self) -> bytes:
         """The body, also of a request that streams it."""
+
+    async def aread(self) -> bytes:
+        """The body of a request that streams it asynchronously."""
 
 
 class RecordedRequests:
@@ -60,17 +62,31 @@ class RecordedRequests:
         self._records += records
 
     def hook(self, request: SentRequest) -> None:
-        """A request hook for an HTTP client: ``httpx.Client(event_hooks={"request": [requests.hook]})``."""
-        path = str(request.url).partition("?")[0]
-        if request.method == "POST" and path.endswith(_PATHS):
-            self.record(json.loads(request.read()), session=request.headers.get(_SESSION_HEADER, ""))
+        """A request hook for an HTTP client: ``httpx2.Client(event_hooks={"request": [requests.hook]})``.
+
+        Requests to chat, completions and responses are recorded, others pass. Raises InputError: no JSON.
+        """
+        if _is_recorded(request):
+            self._record_sent(request, request.read())
 
     async def async_hook(self, request: SentRequest) -> None:
-        """The same for ``httpx.AsyncClient``."""
-        self.hook(request)
+        """The same for ``httpx2.AsyncClient``."""
+        if _is_recorded(request):
+            self._record_sent(request, await request.aread())
+
+    def _record_sent(self, request: SentRequest, content: bytes) -> None:
+        try:
+            body = json.loads(content)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"request {len(self) + 1} has a body that is no JSON: {error}") from error
+        self.record(body, session=request.headers.get(_SESSION_HEADER, ""))
 
     def lines(self) -> bytes:
         """One JSON line per request, by session, for a diagnosis."""
         ordered = sorted(self._records, key=lambda record: str(record.get("session_id") or ""))
         numbered = [{**record, "id": f"request-{number}"} for number, record in enumerate(ordered, 1)]
         return b"".join(json.dumps(record).encode() + b"\n" for record in numbered)
+
+
+def _is_recorded(request: SentRequest) -> bool:
+    return request.method == "POST" and str(request.url).partition("?")[0].endswith(_PATHS)

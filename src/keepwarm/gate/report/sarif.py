@@ -197,7 +197,7 @@ def _place(uri: str, first: int, last: int) -> dict[str, Any]:
 def _uri(path: Path) -> str:
     absolute = Path(os.path.abspath(path))  # noqa: PTH100 - links stay: the repository knows them by that name
     if absolute.is_relative_to(Path.cwd()):
-        return quote(absolute.relative_to(Path.cwd()).as_posix())
+        return quote(os.fsencode(absolute.relative_to(Path.cwd())))
     return absolute.as_uri()
 
 
