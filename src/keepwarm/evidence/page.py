@@ -7,6 +7,8 @@ the template's escaping.
 from __future__ import annotations
 
 import functools
+import math
+from collections.abc import Callable, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -64,6 +66,25 @@ class Page(NamedTuple):
     figures: tuple[Figure, ...]
     sections: tuple[Section, ...]
     warnings: tuple[str, ...] = ()
+
+
+def heights(times_s: Sequence[float]) -> Callable[[float], float]:
+    """Where on a strip a time stands: logarithmic from the least to the most, for some are far above."""
+    positive = [time_s for time_s in times_s if time_s > 0]
+    least, most = min(positive, default=1.0), max(positive, default=1.0)
+    span = math.log(most / least)
+
+    def height(time_s: float) -> float:
+        return math.log(max(time_s, least) / least) / span if span else 0.5
+
+    return height
+
+
+def scale(times_s: Sequence[float]) -> str:
+    """The scale in words."""
+    if not times_s:
+        return "no times"
+    return f"logarithmic from {min(times_s):.4f} s at the bottom to {max(times_s):.3f} s at the top"
 
 
 def to_html(page: Page) -> bytes:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from keepwarm._text import count
-from keepwarm.evidence.page import Figure, Mark, Page, Section, Table, to_html
+from keepwarm._text import count, percent
+from keepwarm.evidence.page import Figure, Mark, Page, Section, Table, heights, scale, to_html
 from keepwarm.replay.comparing import words
-from keepwarm.replay.comparing.comparison import Comparison, Outputs, Ttft
+from keepwarm.replay.comparing.comparison import Comparison, Estimate, Outputs, Ttft
 from keepwarm.replay.comparing.pairs import PairRow
 
 
@@ -20,18 +20,10 @@ def comparison_page(comparison: Comparison, pairs: Sequence[PairRow], note: str 
         verdict=words.verdict(comparison),
         warnings=(*(() if note is None else (note,)), *comparison.warnings),
         figures=(
-            Figure("hit rate before, measured", words.rate_words(rates.before)),
-            Figure(
-                "hit rate after, measured",
-                words.rate_words(rates.after),
-                words.points_words(rates.difference),
-            ),
-            Figure("median TTFT before", words.seconds_words(ttft.before_median_s)),
-            Figure(
-                "median TTFT after",
-                words.seconds_words(ttft.after_median_s),
-                f"{words.ratio_words(ttft.ratio)} lower",
-            ),
+            _rate_figure("hit rate before, measured", rates.before),
+            _rate_figure("hit rate after, measured", rates.after),
+            Figure("median TTFT before ÷ after", f"{ttft.ratio.value:.2f}×", _of(ttft.ratio, "{:.2f}")),
+            Figure("median TTFT", f"{words.seconds(ttft.after_median_s.value)} s", _before(ttft)),
         ),
         sections=(
             Section(
@@ -41,7 +33,7 @@ def comparison_page(comparison: Comparison, pairs: Sequence[PairRow], note: str 
                 caption=_caption(pairs),
             ),
             Section("Simulated against measured", facts=tuple(_simulated(comparison))),
-            Section("Held equal", sentences=boundary.held_equal),
+            Section("Held equal", facts=tuple(_named(sentence) for sentence in boundary.held_equal)),
             Section("Not held equal", sentences=boundary.not_held_equal),
             Section("What these figures do not say", sentences=boundary.limits),
             Section(
@@ -57,6 +49,24 @@ def comparison_page(comparison: Comparison, pairs: Sequence[PairRow], note: str 
         ),
     )
     return to_html(page)
+
+
+def _rate_figure(label: str, rate: Estimate) -> Figure:
+    return Figure(label, percent(rate.value), _of(rate, "{:.1%}"))
+
+
+def _of(estimate: Estimate, form: str) -> str:
+    bounds = words.bounds_words(estimate, form)
+    return f"interval {bounds}" if bounds else "no interval"
+
+
+def _before(ttft: Ttft) -> str:
+    return f"after; before {words.seconds(ttft.before_median_s.value)} s"
+
+
+def _named(sentence: str) -> tuple[str, str]:
+    name, _, value = sentence.partition(": ")
+    return name, value
 
 
 def _deltas(ttft: Ttft) -> str:
@@ -75,21 +85,22 @@ def _simulated(comparison: Comparison) -> Iterator[tuple[str, str]]:
 
 
 def _marks(pairs: Sequence[PairRow]) -> Iterator[Mark]:
-    top, last = _top(pairs) or 1.0, max(len(pairs) - 1, 1)
+    last = max(len(pairs) - 1, 1)
+    height = heights(_times(pairs))
     for index, pair in enumerate(pairs):
-        for kind, label, seconds in (("a", "before", pair.before_ttft_s), ("b", "after", pair.after_ttft_s)):
-            if seconds is not None:
-                yield Mark(index / last, seconds / top, kind, f"{pair.id}: {seconds:.3f} s {label}")
+        for kind, label, ttft_s in (("a", "before", pair.before_ttft_s), ("b", "after", pair.after_ttft_s)):
+            if ttft_s is not None:
+                title = f"{pair.id}: {words.seconds(ttft_s)} s {label}"
+                yield Mark(index / last, height(ttft_s), kind, title)
 
 
-def _top(pairs: Sequence[PairRow]) -> float:
-    return max(
-        (seconds or 0.0 for pair in pairs for seconds in (pair.before_ttft_s, pair.after_ttft_s)), default=0.0
-    )
+def _times(pairs: Sequence[PairRow]) -> list[float]:
+    both = (ttft_s for pair in pairs for ttft_s in (pair.before_ttft_s, pair.after_ttft_s))
+    return [ttft_s for ttft_s in both if ttft_s is not None]
 
 
 def _caption(pairs: Sequence[PairRow]) -> str:
-    return f"In recorded order; the highest is {_top(pairs):.3f} s. Brown: before; blue: after."
+    return f"In recorded order, {scale(_times(pairs))}. Brown: before; blue: after."
 
 
 def _table(pairs: Sequence[PairRow]) -> Table:
@@ -123,4 +134,4 @@ def _count(value: int | None) -> str:
 
 
 def _seconds(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f} s"
+    return "" if value is None else f"{words.seconds(value)} s"

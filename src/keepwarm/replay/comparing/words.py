@@ -23,12 +23,18 @@ def points_words(estimate: Estimate) -> str:
 
 def seconds_words(estimate: Estimate) -> str:
     """``0.412 s (0.398 to 0.431)``."""
-    return f"{estimate.value:.3f} s" + _interval(estimate, "{:.3f}")
+    return f"{seconds(estimate.value)} s" + _interval(estimate, f"{{:.{_decimals(estimate.value)}f}}")
+
+
+def seconds(value: float) -> str:
+    """Three decimals, four below a tenth of a second."""
+    return f"{value:.{_decimals(value)}f}"
 
 
 def delta_words(estimate: Estimate) -> str:
     """``-0.231 s (-0.240 to -0.222)``."""
-    return f"{estimate.value:+.3f} s" + _interval(estimate, "{:+.3f}")
+    decimals = _decimals(estimate.value)
+    return f"{estimate.value:+.{decimals}f} s" + _interval(estimate, f"{{:+.{decimals}f}}")
 
 
 def ratio_words(estimate: Estimate) -> str:
@@ -36,18 +42,29 @@ def ratio_words(estimate: Estimate) -> str:
     return f"{estimate.value:.2f}×" + _interval(estimate, "{:.2f}")
 
 
-def _interval(estimate: Estimate, form: str) -> str:
+def bounds_words(estimate: Estimate, form: str) -> str:
+    """``74.0% to 78.2%``, each bound written by ``form``; empty without bounds."""
     if estimate.low is None or estimate.high is None:
         return ""
-    return f" ({form.format(estimate.low)} to {form.format(estimate.high)})"
+    return f"{form.format(estimate.low)} to {form.format(estimate.high)}"
+
+
+def _interval(estimate: Estimate, form: str) -> str:
+    bounds = bounds_words(estimate, form)
+    return f" ({bounds})" if bounds else ""
+
+
+def _decimals(value: float) -> int:
+    return 3 if abs(value) >= 0.1 else 4
 
 
 def verdict(comparison: Comparison) -> str:
     """The whole comparison in one sentence."""
     rates, ttft = comparison.hit_rate, comparison.ttft
+    before_s, after_s = seconds(ttft.before_median_s.value), seconds(ttft.after_median_s.value)
     sentence = (
         f"Measured hit rate {percent(rates.before.value)} before, {percent(rates.after.value)} after; "
-        f"median TTFT {ttft.before_median_s.value:.3f} s before, {ttft.after_median_s.value:.3f} s after."
+        f"median TTFT {before_s} s before, {after_s} s after."
     )
     return sentence if comparison.complete else f"Incomplete. {sentence}"
 

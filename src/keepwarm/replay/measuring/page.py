@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from keepwarm._text import count, counted, percent
-from keepwarm.evidence.page import Figure, Mark, Page, Section, Table, to_html
+from keepwarm.evidence.page import Figure, Mark, Page, Section, Table, heights, scale, to_html
 from keepwarm.replay.measuring.record import Row
 
 _MODES = {
@@ -80,7 +80,7 @@ def _facts(values: dict[str, Any]) -> tuple[tuple[str, str], ...]:
 
 def _told(value: object) -> str:
     if value is None:
-        return "not told"
+        return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
@@ -95,12 +95,12 @@ def _seconds(times: dict[str, float] | None) -> str:
 
 
 def _marks(rows: Sequence[Row]) -> tuple[Mark, ...]:
-    top = max((row.ttft_s or 0.0 for row in rows), default=0.0) or 1.0
     last = max(len(rows) - 1, 1)
+    height = heights(_times(rows))
     return tuple(
         Mark(
             x=row.index / last,
-            y=0.0 if row.ttft_s is None else row.ttft_s / top,
+            y=0.0 if row.ttft_s is None else height(row.ttft_s),
             kind="miss" if row.ttft_s is None else ("b" if row.cached_tokens else "a"),
             title=f"{row.id}: {_ttft(row)}, {row.cached_tokens or 0} tokens cached",
         )
@@ -108,12 +108,13 @@ def _marks(rows: Sequence[Row]) -> tuple[Mark, ...]:
     )
 
 
+def _times(rows: Sequence[Row]) -> list[float]:
+    return [row.ttft_s for row in rows if row.ttft_s is not None]
+
+
 def _caption(rows: Sequence[Row]) -> str:
-    top = max((row.ttft_s or 0.0 for row in rows), default=0.0)
-    return (
-        f"In recorded order; the highest is {top:.3f} s. Blue: something was cached; brown: nothing was; "
-        "a ring: not answered."
-    )
+    colours = "Blue: something was cached; brown: nothing was; a ring: not answered."
+    return f"In recorded order, {scale(_times(rows))}. {colours}"
 
 
 def _ttft(row: Row) -> str:
