@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from keepwarm.guard.base import Answer
@@ -11,6 +12,7 @@ from tests.guard.building import (
     RULES,
     Loop,
     Record,
+    a_task,
     declared,
     edited,
     replaced,
@@ -163,13 +165,9 @@ def test_turns_of_a_conversation_do_not_change_places(loop: Loop) -> None:
         return add
 
     before = write_trace(edited(traffic(system_before), more("yes", "no")), loop.before)
-    from tests.guard.building import a_task
-
     task = a_task(before)
     good = loop.with_after(edited(AFTER, more("yes", "no")))
     bad = loop.with_after(edited(AFTER, more("no", "yes")))
-    import msgspec
-
     assert ContentPreserved().answer(msgspec.structs.replace(bad, task=task)).outcome == "fail"
     write_trace(edited(AFTER, more("yes", "no")), loop.folder / "spoilt.jsonl")
     assert ContentPreserved().answer(msgspec.structs.replace(good, task=task)).outcome == "pass"
@@ -290,7 +288,36 @@ def test_recorded_values_are_not_shown(loop: Loop) -> None:
     spoilt = edited(AFTER, replaced("My name is", "I am", message=1))
     assert "Customer" not in said(answer(loop, spoilt))
     evidence = loop.with_after(spoilt)
-    import msgspec
-
     shown = ContentPreserved().answer(msgspec.structs.replace(evidence, reveal=True))
     assert "My name is Customer" in said(shown)
+
+
+def completions(records: list[Record]) -> list[Record]:
+    """The same requests as rendered prompts."""
+    return [
+        {
+            "id": record["id"],
+            "session_id": record["session_id"],
+            "body": {
+                "model": "m",
+                "prompt": "\n\n".join(message["content"] for message in record["body"]["messages"]),
+            },
+        }
+        for record in records
+    ]
+
+
+def test_rendered_prompts_are_compared_too(loop: Loop) -> None:
+    write_trace(completions(traffic(system_before)), loop.before)
+    good = completions(AFTER)
+    assert answer(loop, good, path="prompt").outcome == "pass"
+    bad = [record | {"body": record["body"] | {"prompt": record["body"]["prompt"][:-4]}} for record in good]
+    assert answer(loop, bad, path="prompt").outcome == "fail"
+
+
+def test_a_trace_of_hashes_says_nothing_of_content(loop: Loop) -> None:
+    hashed = [{"timestamp": n, "input_length": 32, "output_length": 1, "hash_ids": [1, n]} for n in range(3)]
+    write_trace(hashed, loop.before)
+    answered = answer(loop, hashed, trace_sha256="0" * 64)
+    assert answered.outcome == "fail"
+    assert "does not hold the whole text of the prompts" in said(answered)

@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import html.parser
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -93,6 +96,33 @@ def test_the_same_evidence_gives_the_same_bytes(loop: Loop, tmp_path: Path) -> N
     for kind in ("json", "html"):
         first, second = (getattr(item, kind).read_bytes() for item in written)
         assert first == second
+
+
+def test_the_same_bytes_in_any_process(loop: Loop) -> None:
+    def spoil(body: Record) -> None:
+        drop_commitment(body)
+        user_into_system(body)
+        body["tools"].reverse()
+
+    evidence = loop.with_after(edited(AFTER, spoil))
+    (loop.folder / "task.json").write_bytes(msgspec.json.encode(loop.task))
+    program = (
+        "import sys; from pathlib import Path; from keepwarm._json import to_json;"
+        "from keepwarm.guard.base import Evidence; from keepwarm.guard.verdict import verdict_document;"
+        "from keepwarm.guard.verify import read_task, verify;"
+        "repo, base, head, before, after, task = sys.argv[1:]; task = Path(task);"
+        "evidence = Evidence(repository=Path(repo), base=base, head=head, task=read_task(task),"
+        " before=Path(before), after=Path(after), golden=None, tests=None);"
+        "sys.stdout.buffer.write(to_json(verdict_document(verify(evidence, task, None))))"
+    )
+    given = [evidence.repository, evidence.base, evidence.head, evidence.before, evidence.after]
+    command = [sys.executable, "-c", program, *map(str, given), str(loop.folder / "task.json")]
+    first, second = (
+        subprocess.run(command, env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, check=True)
+        for seed in ("1", "2")
+    )
+    assert first.stdout == second.stdout
+    assert b"moved from the user role" in first.stdout
 
 
 def test_what_tests_print_is_kept_but_not_in_the_verdict(loop: Loop, tmp_path: Path) -> None:

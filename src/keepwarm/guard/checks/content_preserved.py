@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -23,7 +24,7 @@ from keepwarm.trace.catalog import ContentId, Row
 _MOST_SHOWN = 25
 _INDEX = re.compile(r"messages\[(\d+)\]")
 _REORDERED = frozenset({"example-order", "moving-block"})  # causes whose repair is another order of values
-_PROMPT = "prompt"  # stands for a role where only the rendered prompt is recorded
+_PROMPT = "prompt"  # path, and stands for a role, where only the rendered prompt is recorded
 _NOTHING_MOVES = Rules(moves_allowed=False, movable=lambda _index: False, any_order=False)
 _NOTHING_DECLARED = Declarations((), ())
 _WHAT: dict[Kind, str] = {
@@ -62,13 +63,13 @@ class ContentPreserved(GuardCheck):
     def look(self, evidence: Evidence) -> Look:
         comparison = evidence.comparison
         problems = list(_usable(comparison, evidence.task))
-        found: dict[_Key, list[str]] = {}
+        found: dict[_Key, list[Row]] = {}
         shown = Shown(reveal=evidence.reveal)
         reader = _Reader(comparison, evidence.task)
         for pair in comparison.pairs:
             site = comparison.site_of[pair.before.index]
-            for difference in set(reader.differences(pair)):
-                found.setdefault(_Key(site, difference), []).append(pair.before.id)
+            for difference in dict.fromkeys(reader.differences(pair)):
+                found.setdefault(_Key(site, difference), []).append(pair.before)
         problems += _problems(found, reader, shown)
         sites = counted(len(comparison.sites), "call site")
         return Look(
@@ -99,30 +100,33 @@ class _Reader:
         self._rules = _rules(task)
         self._declared = declarations(task.declared, self._reading)
         self._cut: dict[tuple[bool, ContentId], Message] = {}
-        rows: dict[int, list[Pair]] = {}
+        self._pairs: dict[int, list[Pair]] = {}
         for pair in comparison.pairs:
-            rows.setdefault(comparison.site_of[pair.before.index], []).append(pair)
-        self.pieces = {
-            site: SitePieces((pair.before for pair in pairs), self._role_pieces(comparison.before))
-            for site, pairs in rows.items()
-        }
-        self.pieces_after = {
-            site: SitePieces((pair.after for pair in pairs), self._role_pieces(comparison.after))
-            for site, pairs in rows.items()
-        }
+            self._pairs.setdefault(comparison.site_of[pair.before.index], []).append(pair)
+        self.pieces = functools.cache(self._pieces)
+        self.pieces_after = functools.cache(self._pieces_after)
+
+    def _pieces(self, site: int) -> SitePieces:
+        rows = [pair.before for pair in self._pairs[site]]
+        return SitePieces(rows, self._role_pieces(self._comparison.before))
+
+    def _pieces_after(self, site: int) -> SitePieces:
+        rows = [pair.after for pair in self._pairs[site]]
+        return SitePieces(rows, self._role_pieces(self._comparison.after))
 
     def differences(self, pair: Pair) -> tuple[Difference, ...]:
+        first = self._messages(self._comparison.before, pair.before)
+        second = self._messages(self._comparison.after, pair.after)
+        if first == second:
+            return ()  # most requests of other call sites: their pieces need not be known
         number = self._comparison.site_of[pair.before.index]
         mended = self._comparison.sites[number].id == self._task.finding.call_site
-        return differences(
-            self._messages(self._comparison.before, pair.before),
-            self._messages(self._comparison.after, pair.after),
-            Allowed(
-                self._rules if mended else _NOTHING_MOVES,
-                self._declared if mended else _NOTHING_DECLARED,
-                self.pieces[number],
-            ),
+        allowed = Allowed(
+            self._rules if mended else _NOTHING_MOVES,
+            self._declared if mended else _NOTHING_DECLARED,
+            self.pieces(number),
         )
+        return differences(first, second, allowed)
 
     def _role_pieces(self, recording: Recording) -> Callable[[Row], Iterator[tuple[str, Piece]]]:
         return lambda row: (
@@ -147,6 +151,7 @@ def _rules(task: Task) -> Rules:
     """What may move: values of the messages that the finding and the declared moves name."""
     paths = [task.finding.path or "", *(r.text for r in task.declared if r.kind == "moved")]
     indices = {int(match[1]) for path in paths if (match := _INDEX.match(path))}
+    indices |= {0 for path in paths if path == _PROMPT}
     everywhere = task.finding.cause == "moving-block"
     return Rules(
         moves_allowed=task.moves_allowed,
@@ -194,14 +199,15 @@ def _usable(comparison: Comparison, task: Task) -> Iterator[Problem]:
             )
 
 
-def _problems(found: dict[_Key, list[str]], reader: _Reader, shown: Shown) -> Iterator[Problem]:
+def _problems(found: dict[_Key, list[Row]], reader: _Reader, shown: Shown) -> Iterator[Problem]:
     """One problem per call site and what is shown of a difference, the most frequent first."""
-    grouped: dict[_Shown, list[str]] = {}
-    for key, ids in found.items():
-        grouped.setdefault(_as_shown(key, reader, shown), []).extend(ids)
+    grouped: dict[_Shown, dict[int, str]] = {}
+    for key, rows in found.items():
+        group = grouped.setdefault(_as_shown(key, reader, shown), {})
+        group.update((row.index, row.id) for row in rows)
     ranked = sorted(grouped.items(), key=lambda item: (-len(item[1]), item[0]))
-    for (site, kind, what), ids in ranked[:_MOST_SHOWN]:
-        requests = list(dict.fromkeys(ids))
+    for (site, kind, what), group in ranked[:_MOST_SHOWN]:
+        requests = [name for _, name in sorted(group.items())]
         yield Problem(where=f"site-{site + 1}, {_some(requests)}", what=what, next_step=_NEXT[kind])
     rest = Counter(key.kind for key, _ in ranked[_MOST_SHOWN:])
     if rest:
@@ -215,7 +221,7 @@ def _problems(found: dict[_Key, list[str]], reader: _Reader, shown: Shown) -> It
 def _as_shown(key: _Key, reader: _Reader, shown: Shown) -> _Shown:
     kind, role, piece, other = key.difference
     known = reader.pieces_after if kind == "new" else reader.pieces
-    own = not piece.field and known[key.site].is_stable(role, piece)
+    own = not piece.field and known(key.site).is_stable(role, piece)
     text = shown.own(piece.text) if own else shown.value(piece.text)
     name = f"{piece.field} " if piece.field else ""
     return _Shown(key.site, kind, f"{name}“{text}” {_WHAT[kind].format(role=role, other=other)}")

@@ -23,17 +23,19 @@ class SitePieces:
     (``Current time: ...``). All else is free text: passages, memories, what people wrote.
     """
 
-    def __init__(self, rows: Iterable[Row], pieces_of: Callable[[Row], Iterable[Key]]) -> None:
-        requests = [(row.session if row.session is not None else row.id, [*pieces_of(row)]) for row in rows]
-        self._requests = len(requests)
-        self._sessions = len({session for session, _ in requests})
+    def __init__(self, rows: Sequence[Row], pieces_of: Callable[[Row], Iterable[Key]]) -> None:
+        self._requests = len(rows)
+        self._sessions = len({_session(row) for row in rows})
         self._in_requests: Counter[Key] = Counter()
         self._in_sessions: dict[Key, set[str]] = defaultdict(set)
-        for session, keys in requests:
-            for key in set(keys):
+        for row in rows:
+            for key in set(pieces_of(row)):
                 self._in_requests[key] += 1
-                self._in_sessions[key].add(session)
-        self._fields = self._count_fields([keys for _, keys in requests])
+                self._in_sessions[key].add(_session(row))
+        self._fields: Counter[tuple[str, str]] = Counter()
+        for row in rows:
+            starts = Counter((role, _start(p)) for role, p in pieces_of(row) if not self.is_stable(role, p))
+            self._fields.update(start for start, number in starts.items() if number == 1)
 
     def is_stable(self, role: str, piece: Piece) -> bool:
         """Whether the application says it in every request, rare variants of the prompt aside."""
@@ -47,12 +49,9 @@ class SitePieces:
         """Whether a piece that varies is one value with its name, as every request has it once."""
         return self._fields[role, _start(piece)] >= _SHARE * self._requests
 
-    def _count_fields(self, requests: Sequence[Sequence[Key]]) -> Counter[tuple[str, str]]:
-        fields: Counter[tuple[str, str]] = Counter()
-        for keys in requests:
-            starts = Counter((role, _start(p)) for role, p in keys if not self.is_stable(role, p))
-            fields.update(start for start, number in starts.items() if number == 1)
-        return fields
+
+def _session(row: Row) -> str:
+    return row.session if row.session is not None else row.id
 
 
 def _start(piece: Piece) -> str:
