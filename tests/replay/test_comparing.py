@@ -243,3 +243,18 @@ def test_a_folder_of_something_else_is_refused(both: Path) -> None:
         compare_runs(both / "before", both / "comparison")
     with pytest.raises(InputError, match="cannot read"):
         compare_runs(both / "before", both / "nowhere")
+
+
+def test_models_that_are_replayed_as_one_share_a_cache_and_that_is_said(
+    replay: Replay, tmp_path: Path
+) -> None:
+    lines = repaired()
+    for number, line in enumerate(lines):
+        line["body"] |= {"model": f"m{number % 2}", "lora_name": f"l{number % 2}"}
+    lines[3]["body"]["cache_salt"] = "alone"
+    for label in ("before", "after"):
+        replay(ReplayVllm(), lines, label)
+    comparison = compared(tmp_path)
+    assert any("names 2 models" in sentence for sentence in comparison.boundary.limits)
+    (run,) = comparison.simulated_after
+    assert [each.id for each in run.differing] == ["r3"]  # the fake server knows no salt

@@ -78,7 +78,7 @@ def test_measured_is_simulated_to_the_token(
         assert run.counters["vllm:prefix_cache_queries_total"].rise == run.tokens.prompt
         assert (run.server.block_size, run.server.capacity_blocks) == (16, pool_blocks - 1)
         assert (run.server.vllm, run.server.device_type) == ("0.32.0", "cpu")
-    assert runs["before"].hit_rate < 0.2 < 0.7 < runs["after"].hit_rate
+    assert runs["before"].hit_rate < 0.2 < 0.5 < runs["after"].hit_rate
     options = CompareOptions(encoding=Encoding(str(tiny_model_dir), None))
     comparison = compare_runs(tmp_path / "before", tmp_path / "after", options).comparison
     assert comparison.complete

@@ -41,7 +41,7 @@ def _kind(reason: str) -> str:
 def _words(value: object) -> str:
     if isinstance(value, str) and len(value) == _DIGEST_CHARACTERS:
         return f"{value[:12]}…"
-    if isinstance(value, str) and value.startswith("/"):
+    if isinstance(value, str) and (value.startswith("/") or value.count("/") > 1):
         return PurePath(value).name  # where it lies on the server says nothing, or who it belongs to
     if isinstance(value, dict):
         return ", ".join(f"{name} {item}" for name, item in sorted(value.items()))
@@ -89,6 +89,11 @@ def _limits(before: Run, after: Run) -> Iterator[str]:
         "the server wrote, it may hit more"
     )
     for run in (before, after):
+        if run.input.models > 1:
+            yield (
+                f"the trace of run {run.label!r} names {run.input.models} models, all sent to one: what "
+                "they do not share in production they may share here"
+            )
         if run.resumed.interruptions:
             yield (
                 f"run {run.label!r} was interrupted and went on; the server's counters show that nobody used "

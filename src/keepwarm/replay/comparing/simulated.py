@@ -12,11 +12,9 @@ from keepwarm._errors import InputError
 from keepwarm.cache.replay import CacheRequest, replay
 from keepwarm.policies import POLICIES
 from keepwarm.replay.comparing.comparison import Differing, SimulatedRun
-from keepwarm.replay.measuring.plan import read_requests
+from keepwarm.replay.measuring.plan import read_requests, sent_blocks
 from keepwarm.replay.measuring.record import Row, Run
-from keepwarm.trace.blocks import adapter
 from keepwarm.trace.encode import choose_encoder
-from keepwarm.trace.hashes import block_hashes
 from keepwarm.trace.open import open_trace
 from keepwarm.trace.records import Request
 
@@ -100,13 +98,7 @@ def _encoded(run: Run, rows: Sequence[Row], encoding: Encoding) -> list[CacheReq
     for row in rows:
         request = _as_sent(requests[row.index])
         ids = encoder.ids(request)
-        salt = request.params.get("cache_salt")
-        blocks = block_hashes(
-            ids,
-            run.server.block_size,
-            salt=None if salt is None else str(salt),
-            lora=adapter(request.params),
-        )
+        blocks = sent_blocks(ids, request, run.server.block_size)
         made.append(_request(row, blocks, len(ids)))
     return made
 

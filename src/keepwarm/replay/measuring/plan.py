@@ -16,9 +16,10 @@ from keepwarm.replay.measuring.bodies import Sendable, sendable
 from keepwarm.replay.measuring.options import ReplayOptions
 from keepwarm.replay.measuring.record import Input, Row, ServerFacts
 from keepwarm.server.client import RequestFailed, VllmClient
-from keepwarm.trace.blocks import adapter, read_skipping_param
-from keepwarm.trace.hashes import block_hashes
+from keepwarm.trace.blocks import read_skipping_param
+from keepwarm.trace.hashes import BlockHashes, block_hashes
 from keepwarm.trace.open import Trace, open_trace
+from keepwarm.trace.prompt import TokenIds
 from keepwarm.trace.records import Request
 
 
@@ -148,14 +149,14 @@ class _Planner:
         return Planned(msgspec.structs.replace(row, max_tokens=most), to_send, request.time_s)
 
     def _blocks(self, ids: list[int], request: Request) -> tuple[int, ...]:
-        salt = request.params.get("cache_salt")
-        hashes = block_hashes(
-            np.array(ids, dtype=np.int32),
-            self._server.block_size,
-            salt=None if salt is None else str(salt),
-            lora=adapter(request.params),
-        )
+        hashes = sent_blocks(np.array(ids, dtype=np.int32), request, self._server.block_size)
         return tuple(self._names.setdefault(each, len(self._names)) for each in hashes.tolist())
+
+
+def sent_blocks(ids: TokenIds, request: Request, block_size: int) -> BlockHashes:
+    """The full blocks of a prompt as the server tells them apart: all are sent to one model, no adapter."""
+    salt = request.params.get("cache_salt")
+    return block_hashes(ids, block_size, salt=None if salt is None else str(salt))
 
 
 def _not_sent(row: Row, reason: str) -> Row:
