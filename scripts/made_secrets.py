@@ -67,6 +67,17 @@ def make(count: int, seed: int) -> Iterator[Made]:
         yield Made(kind, context, plain, surround(name, spelled), surround(name, ""), recorded)
 
 
+def make_bare(count: int, seed: int) -> Iterator[Made]:
+    """Passwords, passphrases, names and customer numbers with nothing around that gives them away."""
+    draw = random.Random(seed)
+    kinds = [(kind, how) for kind, (how, recorded, needs) in _KINDS.items() if recorded or needs]
+    surround, _ = _CONTEXTS["bare"]
+    for n in range(count):
+        kind, generate = kinds[n % len(kinds)]
+        plain = generate(draw)
+        yield Made(kind, "bare", plain, surround("", plain), surround("", ""), recorded=False)
+
+
 def _some(draw: random.Random, alphabet: str, length: int) -> str:
     return "".join(draw.choice(alphabet) for _ in range(length))
 

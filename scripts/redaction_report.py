@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from keepwarm.repair.redaction import Redactor
 from keepwarm.repair.redaction.views import canonical
-from scripts.made_secrets import Made, make
+from scripts.made_secrets import Made, make, make_bare
 
 _ROOT = Path(__file__).resolve().parent.parent
 _PLACEHOLDER = re.compile(r"<[a-z]+(?:-[a-z]+){0,4}-[0-9]{1,9}>")
@@ -88,22 +88,28 @@ def report(count: int, seed: int, shared: Path) -> dict[str, object]:
     prompts = ordinary_prompts(shared)
     paragraphs = [p for text in prompts for p in text.split("\n\n") if 200 <= len(p) <= 2000]
     outcomes = [judged(made, paragraphs[n % len(paragraphs)]) for n, made in enumerate(make(count, seed))]
-    by_kind = Counter(outcome.made.kind for outcome in outcomes)
-    leaked = Counter(outcome.made.kind for outcome in outcomes if outcome.leaked)
     covered = sum(outcome.covered_chars for outcome in outcomes)
     needless = sum(outcome.needless_chars for outcome in outcomes)
+    bare = [judged(made, paragraphs[n % len(paragraphs)]) for n, made in enumerate(make_bare(400, seed))]
     return {
         "secrets": count,
         "seed": seed,
-        "recall": round(1 - sum(leaked.values()) / count, 4),
+        "recall": round(1 - sum(outcome.leaked for outcome in outcomes) / count, 4),
         "covered_characters": covered,
         "needlessly_covered_characters": needless,
         "precision_by_characters": round(1 - needless / covered, 4),
-        "recall_by_kind": {kind: round(1 - leaked[kind] / n, 4) for kind, n in sorted(by_kind.items())},
+        "recall_by_kind": _recall(outcomes),
+        "recall_where_nothing_gives_it_away": _recall(bare),
         "missed": [f"{o.made.kind} / {o.made.context}: {o.made.text!r}" for o in outcomes if o.leaked][:40],
         "ordinary_prompts": _ordinary(prompts),
         "ordinary_pages": _ordinary([page.read_text() for page in sorted((_ROOT / "docs").rglob("*.md"))]),
     }
+
+
+def _recall(outcomes: list[Outcome]) -> dict[str, float]:
+    by_kind = Counter(outcome.made.kind for outcome in outcomes)
+    leaked = Counter(outcome.made.kind for outcome in outcomes if outcome.leaked)
+    return {kind: round(1 - leaked[kind] / number, 4) for kind, number in sorted(by_kind.items())}
 
 
 def _ordinary(texts: list[str]) -> dict[str, object]:

@@ -38,3 +38,18 @@ def test_the_judge_sees_a_leak() -> None:
 def test_half_a_key_is_a_leak() -> None:
     assert leaks("sk-proj-abcdefghijklmnop0123456789", "", "key sk-proj-abcdefgh<key-1>")
     assert not leaks("sk-proj-abcdefghijklmnop0123456789", "", "key <key-1>")
+
+
+def test_the_page_states_these_figures(figures: dict[str, object], repository: Path) -> None:
+    page = (repository / "docs" / "design" / "redaction.md").read_text()
+    assert f"| secrets | {figures['secrets']:,} |" in page
+    assert f"| recall | {figures['recall']:.1%} |" in page
+    assert f"part of a secret | {figures['precision_by_characters']:.1%} |" in page
+    bare = figures["recall_where_nothing_gives_it_away"]
+    prompts = figures["ordinary_prompts"]
+    assert isinstance(bare, dict)
+    assert isinstance(prompts, dict)
+    for kind, recall in bare.items():
+        assert f"| {kind} | {recall:.1%} |" in page
+    assert f"({prompts['texts']} texts, {prompts['characters']:,} characters)" in page
+    assert sum(prompts["covered"].values()) == 1
