@@ -144,7 +144,7 @@ def test_another_call_site_does_not_move(loop: Loop) -> None:
 def test_the_order_of_a_users_words_is_kept(loop: Loop) -> None:
     def turn(body: Record) -> None:
         first, second = body["messages"][1]["content"].split("? ")
-        body["messages"][1]["content"] = f"{second} {first}?"
+        body["messages"][1]["content"] = f"{second}\n{first}?"
 
     answered = answer(loop, edited(AFTER, turn))
     assert answered.outcome == "fail"
@@ -316,7 +316,9 @@ def test_rendered_prompts_are_compared_too(loop: Loop) -> None:
 
 
 def test_a_trace_of_hashes_says_nothing_of_content(loop: Loop) -> None:
-    hashed = [{"timestamp": n, "input_length": 32, "output_length": 1, "hash_ids": [1, n]} for n in range(3)]
+    hashed = [
+        {"timestamp": n, "input_length": 1000, "output_length": 1, "hash_ids": [1, n]} for n in range(3)
+    ]
     write_trace(hashed, loop.before)
     answered = answer(loop, hashed, trace_sha256="0" * 64)
     assert answered.outcome == "fail"

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+import re
+from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 
 from keepwarm._errors import InputError
 from keepwarm.guard.base import Answer
 from keepwarm.guard.checks.golden_cases import GoldenCases
-from keepwarm.guard.golden import Output, ToolCall, output_sha256
+from keepwarm.guard.golden import Assertion, Output, ToolCall, output_sha256
 from tests.guard.building import Loop, golden_case, write_golden
 
 
@@ -132,3 +134,13 @@ def test_a_folder_without_cases(loop: Loop) -> None:
 def test_arguments_that_are_no_json_are_compared_as_text() -> None:
     first, second = (Output(tool_calls=(ToolCall(name="x", arguments=a),)) for a in ("{a", "{a "))
     assert output_sha256(first) != output_sha256(second)
+
+
+def test_the_documented_case_is_one(loop: Loop, repository: Path) -> None:
+    page = (repository / "docs" / "reference" / "golden-cases.md").read_text()
+    sample = re.search(r"```json\n(.+?)```", page, re.DOTALL)
+    assert sample is not None
+    answered = answer(loop, json.loads(sample[1]) | {"request": "r-000"})
+    assert answered.outcome == "pass"
+    documented = set(re.findall(r"^\| `([a-z-]+)` \|.*\|.*\|$", page, re.MULTILINE))
+    assert documented == {kind.__struct_config__.tag for kind in get_args(Assertion)}

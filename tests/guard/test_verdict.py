@@ -3,6 +3,7 @@ from __future__ import annotations
 import html.parser
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -318,3 +319,13 @@ def test_nothing_recorded_is_shown_unless_asked_for(loop: Loop, tmp_path: Path) 
     shown = judged(loop, msgspec.structs.replace(evidence, reveal=True))
     assert shown.values_revealed
     assert "jane.roe" in to_json(verdict_document(shown)).decode()
+
+
+def test_the_documented_approval_is_one(loop: Loop, repository: Path) -> None:
+    page = (repository / "docs" / "how-to" / "verify-a-repair.md").read_text()
+    sample = re.search(r"```json\n(\{\n.+?)```", page, re.DOTALL)
+    assert sample is not None
+    entry = json.loads(sample[1].replace("9b0f…", "9b0f" * 16))["approvals"][0]
+    assert [item.approval.case for item in judged(loop, approvals=[entry]).approvals_unused] == [
+        entry["case"]
+    ]

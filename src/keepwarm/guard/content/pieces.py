@@ -16,8 +16,8 @@ from keepwarm.trace.records import JsonObject
 
 TEXT = ""
 _LINE_END = re.compile(r"\r\n|\r|\n")
-# After two letters: "1." and "e.g." end no sentence.
-_SENTENCE_END = re.compile(r"(?<=[^\W\d_][^\W\d_][.!?…])[ \t]+|(?<=[。！？])")
+# A full stop ends a sentence after two letters: not in "1." and "e.g.".
+_SENTENCE_END = re.compile(r"(?<=[!?…])[ \t]+|(?<=[^\W\d_][^\W\d_][.])[ \t]+|(?<=[。！？])")
 
 
 class Piece(NamedTuple):
