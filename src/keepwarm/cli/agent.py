@@ -157,6 +157,7 @@ def command(
         )
     else:
         _refuse(agent, {"--authorize": authorize, "--max-acu-limit": max_acu_limit, "--api": api})
+        _refuse(agent, {"--organisation": organisation, "--state": state})
         limit_s = time_limit_s or _COMMAND_LIMIT_S
         chosen = _command(command, env, branch, worktrees, keep=not remove_worktree, limit_s=limit_s)
     assignment = read_assignment(task, repo)
@@ -239,12 +240,14 @@ def _show(run: AgentRun, *, json: bool) -> None:
     cost = None if run.cost_acus is None else f"{run.cost_acus:g} ACUs"
     session = None if run.session is None else run.session.url or run.session.id
     shown = {
+        "task": f"{run.task} ({run.task_sha256[:12]})",
         "outcome": f"{run.outcome}: {run.reason}",
         "branch": run.branch,
         "commit": run.commit,
         "pull request": run.pull_request,
         "changed files": files,
         "not allowed": ", ".join(map(visible, run.out_of_scope)) or None,
+        "exit status": run.exit_status,
         "cost": cost,
         "session": session,
         "worktree": run.worktree,

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,14 @@ from keepwarm.repair.agents.run import read_assignment
 from tests.repair.agents.sample import git, make_repository, sample_task, write_task
 
 
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_repository(tmp_path_factory.mktemp("template") / "app")
+
+
 @pytest.fixture
-def app(tmp_path: Path) -> Path:
-    return make_repository(tmp_path / "app")
+def app(template: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(template, tmp_path / "app", symlinks=True))
 
 
 @pytest.fixture

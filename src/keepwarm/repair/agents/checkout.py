@@ -10,20 +10,13 @@ from typing import NamedTuple
 from keepwarm.repair.agents.git import Git
 
 
-class FileState(NamedTuple):
-    """Enough to see that a file was written to; None where there is none."""
-
-    size_bytes: int | None
-    modified_ns: int | None
-
-
 class Checkout(NamedTuple):
     """HEAD, branches, what is staged, and the files that differ from HEAD."""
 
     head: str
     branches: bytes
     staged_sha256: str
-    differing: dict[str, FileState]
+    differing: dict[str, str]  # by path: size and time of the last change, empty where there is no file
 
     def changed_since(self, before: Checkout) -> tuple[str, ...]:
         """What is no longer as it was ``before``, in words or by path."""
@@ -62,9 +55,9 @@ def look_at(repository: Path) -> Checkout:
     )
 
 
-def _state(path: Path) -> FileState:
+def _state(path: Path) -> str:
     try:
         stat = path.lstat()
     except OSError:
-        return FileState(None, None)
-    return FileState(stat.st_size, stat.st_mtime_ns)
+        return ""
+    return f"{stat.st_size} {stat.st_mtime_ns}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 
 import msgspec
@@ -15,6 +16,7 @@ from keepwarm.repair.redaction import Redactor
 from keepwarm.repair.task import SCHEMA, Task
 
 _MOST_TASK_BYTES = 16 << 20
+_DIGEST = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 _RULES = """\
 You are asked to repair one thing in this repository, and nothing else. The task is below.
 
@@ -46,8 +48,16 @@ def read_assignment(task_file: Path, repository: Path) -> Assignment:
 
 
 def prompt_of(task: Task) -> str:
-    """All that an agent is told. The task is redacted already; it is looked over once more."""
-    return _RULES + Redactor().redact(to_markdown(task))
+    """All that an agent is told. The task is redacted already; it is looked over once more.
+
+    Its digests look like keys, and stay.
+    """
+    redactor = Redactor()
+    digests = {text for text in (task.trace_sha256, task.base_commit) if text and _DIGEST.fullmatch(text)}
+    if not digests:
+        return _RULES + redactor.redact(to_markdown(task))
+    parts = re.split(f"({'|'.join(digests)})", to_markdown(task))
+    return _RULES + "".join(part if part in digests else redactor.redact(part) for part in parts)
 
 
 def carry_out(agent: Agent, assignment: Assignment, say: Say) -> AgentRun:

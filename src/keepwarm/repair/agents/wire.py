@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import email.utils
+import functools
 import ipaddress
 import json
+import ssl
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import httpx2
 
@@ -83,6 +86,7 @@ class Wire:
             headers={"Authorization": f"Bearer {self._key}", "Accept": "application/json"},
             timeout=httpx2.Timeout(timeout_s, connect=min(_CONNECT_S, timeout_s)),
             transport=transport,
+            verify=_certificates(),
             follow_redirects=False,
             trust_env=not _is_local(url.host),
         )
@@ -201,6 +205,12 @@ class _Busy(Refused):
         self.wait_s = wait_s
 
 
+@functools.cache
+def _certificates() -> ssl.SSLContext:
+    """Reading them takes longer than most requests."""
+    return httpx2.create_ssl_context()
+
+
 def _retry_after_s(value: str | None) -> float | None:
     """Seconds, or until a date (RFC 9110, 10.2.3); None if it says neither."""
     if value is None:
@@ -218,6 +228,7 @@ def _retry_after_s(value: str | None) -> float | None:
 
 def _checked_url(text: str) -> httpx2.URL:
     try:
+        urlsplit(text)  # stricter about brackets
         url = httpx2.URL(text)
     except (httpx2.InvalidURL, ValueError):
         raise InputError(f"--api-url {text!r} is no URL; name one such as https://api.devin.ai") from None
