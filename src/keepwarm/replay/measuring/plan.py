@@ -14,6 +14,7 @@ from keepwarm._errors import InputError, TemplateError
 from keepwarm._progress import Progress
 from keepwarm.replay.measuring.bodies import Sendable, sendable
 from keepwarm.replay.measuring.options import ReplayOptions
+from keepwarm.replay.measuring.quoting import unquoted
 from keepwarm.replay.measuring.record import Input, Row, ServerFacts
 from keepwarm.server.client import RequestFailed, VllmClient
 from keepwarm.trace.blocks import read_skipping_param
@@ -133,7 +134,8 @@ class _Planner:
         try:
             ids = to_send.token_ids or self._client.tokenize_body(to_send.tokenize)
         except RequestFailed as error:
-            return Planned(_not_sent(row, f"the server cannot tokenise it: {error}"), to_send, request.time_s)
+            reason = f"the server cannot tokenise it: {unquoted(str(error), to_send.body)}"
+            return Planned(_not_sent(row, reason), to_send, request.time_s)
         return self._fitted(row, ids, to_send, request)
 
     def _fitted(self, row: Row, ids: list[int], to_send: Sendable, request: Request) -> Planned:

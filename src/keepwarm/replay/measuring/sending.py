@@ -10,6 +10,7 @@ import msgspec
 
 from keepwarm._errors import ServerError
 from keepwarm.replay.measuring.plan import Planned
+from keepwarm.replay.measuring.quoting import unquoted
 from keepwarm.replay.measuring.record import Row
 from keepwarm.server.client import RequestFailed, VllmClient
 from keepwarm.server.stream import Generated
@@ -41,8 +42,9 @@ class Sender:
         try:
             generated = self._client.generate(entry.sendable.path, entry.sendable.body)
         except RequestFailed as failure:
-            self._failed(failure)
-            return msgspec.structs.replace(row, status="failed", error=str(failure))
+            reason = unquoted(str(failure), entry.sendable.body)
+            self._failed(reason)
+            return msgspec.structs.replace(row, status="failed", error=reason)
         with self._lock:
             self._failed_in_a_row = 0
         return self._answered(row, generated)
@@ -67,12 +69,12 @@ class Sender:
             text=generated.text if self._keep_text else None,
         )
 
-    def _failed(self, failure: RequestFailed) -> None:
+    def _failed(self, reason: str) -> None:
         with self._lock:
             self._failed_in_a_row += 1
             in_a_row = self._failed_in_a_row
         if in_a_row >= _MOST_FAILURES_IN_A_ROW:
             raise ServerError(
-                f"{in_a_row} requests in a row failed, the last with {str(failure)!r}; look at the log of "
+                f"{in_a_row} requests in a row failed, the last with {reason!r}; look at the log of "
                 f"{self._client.name}, then run it again with --resume"
-            ) from failure
+            )
