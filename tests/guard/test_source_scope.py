@@ -115,6 +115,7 @@ ALLOWED = ("app.py", "test_app.py", "tests/**", "conftest.py", "web/*.ts")
         ),
         (TEST.replace("    text =", '    pytest.skip("later")\n    text ='), "fail", "skip"),
         (TEST + "    x = (\n", "fail", "no Python"),
+        (TEST.replace("RULES =", "__test__ = False\nRULES ="), "fail", "__test__ = False"),
         (TEST.replace('    assert "bookkeeper" in text\n', ""), "needs-approval", "'bookkeeper' in text"),
         (TEST.replace('assert "12:00" in text', "assert text"), "needs-approval", "'12:00' in text"),
         (TEST.replace('"12:00" in text', '"12:00" in text or True'), "needs-approval", "'12:00' in text"),
@@ -124,6 +125,42 @@ def test_a_test_that_checks_less_is_shown(loop: Loop, new: str | None, outcome: 
     answered = answer(loop, {"test_app.py": new}, allowed_files=ALLOWED)
     assert answered.outcome == outcome
     assert what in said(answered)
+
+
+CLASS = "class TestDesk:\n    def test_x(self):\n        assert 1 + 1 == 2\n"
+
+
+@pytest.mark.parametrize(
+    ("new", "outcome", "what"),
+    [
+        (CLASS.replace("TestDesk", "Desk"), "fail", "TestDesk.test_x is gone"),
+        (CLASS.replace("TestDesk", "TestOffice"), "pass", ""),
+        (CLASS.replace(":\n    def", ":\n    __test__ = False\n\n    def"), "fail", "__test__"),
+        (
+            CLASS.replace(":\n    def", ":\n    pytestmark = pytest.mark.skip\n\n    def"),
+            "fail",
+            "pytestmark",
+        ),
+    ],
+)
+def test_a_class_that_is_not_collected_any_more(loop: Loop, new: str, outcome: str, what: str) -> None:
+    base = loop.repository.commit({"tests/test_x.py": CLASS})
+    head = loop.repository.commit({"tests/test_x.py": new})
+    task = a_task(loop.before, base, allowed_files=ALLOWED)
+    answered = SourceScope().answer(loop.evidence(base=base, head=head, task=task))
+    assert answered.outcome == outcome
+    assert what in said(answered)
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome"),
+    [("tests/old_x.py", "fail"), ("tests/test_y.py", "pass"), ("tests/more/test_x.py", "pass")],
+)
+def test_a_test_file_that_is_not_found_any_more(loop: Loop, name: str, outcome: str) -> None:
+    base = loop.repository.commit({"tests/test_x.py": CLASS})
+    head = loop.repository.commit({"tests/test_x.py": None, name: CLASS})
+    task = a_task(loop.before, base, allowed_files=ALLOWED)
+    assert SourceScope().answer(loop.evidence(base=base, head=head, task=task)).outcome == outcome
 
 
 def test_fewer_cases_of_a_test_are_shown(loop: Loop) -> None:

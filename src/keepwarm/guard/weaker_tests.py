@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Literal, NamedTuple
 
@@ -56,6 +57,12 @@ def is_test(path: str) -> bool:
     return bool(_TEST_FOLDERS & set(pure.parts[:-1])) or _TEST_NAME.match(pure.name) is not None
 
 
+def stays_test(old_path: str, path: str) -> bool:
+    """Whether a renamed test is still found as one, by its name if it was found by that."""
+    by_name = _TEST_NAME.match(PurePosixPath(old_path).name) is not None
+    return is_test(path) and (not by_name or _TEST_NAME.match(PurePosixPath(path).name) is not None)
+
+
 def is_test_settings(path: str) -> bool:
     """Whether a file can choose which tests run and how."""
     name = PurePosixPath(path).name
@@ -82,7 +89,7 @@ def _python(source: str) -> dict[str, _Test]:
         while unique in tests:  # Python runs the last one only; each is compared with its like
             unique += "'"
         tests[unique] = _Test(
-            node.name.startswith("test"),
+            node.name.startswith("test") and all(map(_is_collected, owners)),
             Counter(_checks(node)),
             Counter(_skips([*owners, node], tree)),
             whole,
@@ -105,6 +112,11 @@ def _functions(
             yield from _functions([*node.body, *node.orelse], names, owners)
 
 
+def _is_collected(owner: ast.ClassDef) -> bool:
+    """Whether pytest or unittest looks for tests in a class."""
+    return owner.name.startswith("Test") or bool(owner.bases)
+
+
 def _checks(function: _Function) -> Iterator[str]:
     """Assertions, calls that check something, and the cases a test is run with."""
     for node in ast.walk(function):
@@ -119,7 +131,7 @@ def _checks(function: _Function) -> Iterator[str]:
                 yield from (f"case {ast.unparse(item)}" for item in items)
 
 
-def _skips(nodes: Iterable[_Function | ast.ClassDef], tree: ast.Module) -> Iterator[str]:
+def _skips(nodes: Sequence[_Function | ast.ClassDef], tree: ast.Module) -> Iterator[str]:
     """Marks, decorators and calls that keep a test from running or from counting, the module's too."""
     for node in nodes:
         for decorator in node.decorator_list:
@@ -130,9 +142,11 @@ def _skips(nodes: Iterable[_Function | ast.ClassDef], tree: ast.Module) -> Itera
             yield ast.unparse(inner)
         elif isinstance(inner, ast.Return) and inner.value is None:
             yield "return"
-    for statement in tree.body:
-        marks = isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Expr)) and statement.value
-        if marks and _SKIPS & _names(marks):
+    bodies = [tree.body, *(node.body for node in nodes if isinstance(node, ast.ClassDef))]
+    for statement in itertools.chain.from_iterable(bodies):
+        if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Expr)) or statement.value is None:
+            continue
+        if _SKIPS & _names(statement.value) or "__test__" in _names(statement):
             yield ast.unparse(statement)
 
 

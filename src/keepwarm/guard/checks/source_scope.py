@@ -10,7 +10,7 @@ from keepwarm.guard.base import Evidence, GuardCheck, Look, Problem
 from keepwarm.guard.git import Change, Git
 from keepwarm.guard.scope import is_allowed
 from keepwarm.guard.shown import Shown
-from keepwarm.guard.weaker_tests import Weakening, is_test, is_test_settings, weakenings
+from keepwarm.guard.weaker_tests import Weakening, is_test, is_test_settings, stays_test, weakenings
 
 
 class SourceScope(GuardCheck):
@@ -88,6 +88,12 @@ def _tests(git: Git, change: Change, shown: Shown) -> Iterator[Problem]:
         return
     before, after = git.blob(change.old_blob), git.blob(change.blob)
     digest = hashlib.sha256(after).hexdigest()
+    if looks_like_test and change.kind == "renamed" and not stays_test(change.old_path, change.path):
+        yield Problem(
+            where=change.old_path,
+            what=f"was renamed to {change.path}, where no test runner looks for tests",
+            next_step="give it a name of a test again",
+        )
     if looks_like_test:
         for weaker in weakenings(change.old_path, before, after):
             yield _weaker(weaker, change, digest, shown)
