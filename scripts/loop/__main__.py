@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from keepwarm._errors import KeepwarmError
+from scripts.loop.chosen import SETS
 from scripts.loop.desk import EXAMPLE, Desk
 from scripts.loop.kept import keep
 from scripts.loop.measured import Place, measure, write_sets
@@ -24,10 +25,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         "out", type=Path, help="folder for everything that is made; an earlier one is replaced"
     )
     parser.add_argument("--model", type=Path, help="folder of the model; without it nothing is replayed")
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS, help="which requests are replayed")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="also put there what is worth keeping")
     options = parser.parse_args(argv)
     try:
-        rounds = run(options.out, options.model)
+        rounds = run(options.out, options.model, tuple(options.sets))
         if options.keep is not None:
             keep(options.out, options.keep)
     except (CommandFailed, KeepwarmError) as error:
@@ -37,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0 if all_as_expected(rounds) else 1
 
 
-def run(out: Path, model: Path | None) -> list[Round]:
+def run(out: Path, model: Path | None, sets: tuple[str, ...] = SETS) -> list[Round]:
     """The rounds, then the replays. Raises CommandFailed, KeepwarmError."""
     _empty(out)
     shutil.copy(EXAMPLE / "chat_template.jinja", out)
@@ -46,9 +48,9 @@ def run(out: Path, model: Path | None) -> list[Round]:
         (out / "model").symlink_to(model.resolve(), target_is_directory=True)
     reading = Reading(None if model is None else "model", "chat_template.jinja")
     rounds = Loop(out, Desk.create(out / "desk"), reading).run()
-    write_sets(out)
+    write_sets(out, sets)
     if model is not None:
-        measure(Place(out, model))
+        measure(Place(out, model), sets)
     return rounds
 
 

@@ -65,7 +65,7 @@ class Desk:
 
     def record(self, out: Path) -> None:
         """Record the day, seed 7, with the application as it is checked out."""
-        self._python("-m", "helpdesk.record", "--out", str(out))
+        self._python("-m", "helpdesk.record", "--out", str(out.resolve()))
 
     def golden_outputs(self) -> dict[str, Any]:
         """What the application's model answers in each golden case."""

@@ -12,7 +12,7 @@ from scripts.loop.shell import keepwarm
 
 # 2,047 usable blocks of 16 tokens: half of what BEFORE's first uses fill, ten times what AFTER's share.
 POOL_BLOCKS = 2048
-_MAX_MODEL_LEN_TOKENS = 4096  # the longest prompt of the day has 2,981
+MAX_MODEL_LEN_TOKENS = 4096  # the longest prompt of the day has 2,981
 _ANSWER_TOKENS = 8  # answers are not compared here, and each token takes as long as forty of a prompt
 _WARM_UP_REQUESTS = 3  # not compared: the first requests of a fresh server are slow whatever they ask
 
@@ -27,14 +27,14 @@ class Place(NamedTuple):
 
 
 def write_sets(out: Path, names: tuple[str, ...] = SETS) -> None:
-    """The requests to be replayed, of ``before.jsonl.gz`` and ``after.jsonl.gz``, into ``replays``."""
-    before = read(out / "before.jsonl.gz")
+    """The requests to be replayed, of ``before.jsonl`` and ``after.jsonl``, into ``replays``."""
+    before = read(out / "before.jsonl")
     for name in names:
         folder = out / "replays" / name
         folder.mkdir(parents=True)
         ids = chosen_ids(before, name)
         for label in ("before", "after"):
-            write_set(out / f"{label}.jsonl.gz", ids, folder / f"{label}.jsonl.gz")
+            write_set(out / f"{label}.jsonl", ids, folder / f"{label}.jsonl")
 
 
 def measure(place: Place, names: tuple[str, ...] = SETS) -> None:
@@ -43,7 +43,7 @@ def measure(place: Place, names: tuple[str, ...] = SETS) -> None:
         str(place.model),
         python=place.python,
         pool_blocks=POOL_BLOCKS,
-        max_model_len_tokens=_MAX_MODEL_LEN_TOKENS,
+        max_model_len_tokens=MAX_MODEL_LEN_TOKENS,
         arguments=(
             *("--chat-template", str(place.out / "chat_template.jinja")),
             *("--served-model-name", place.model.name, *place.arguments),
@@ -54,19 +54,26 @@ def measure(place: Place, names: tuple[str, ...] = SETS) -> None:
         print("\n== The server starts", flush=True)
         server.start({})
         warm_up = ("--limit", str(_WARM_UP_REQUESTS))
-        _replay(place.out, server.base_url, names[0], "before", "warm-up", *warm_up)
+        replay(place.out, server.base_url, f"replays/{names[0]}/before", "warm-up", *warm_up)
         for name in names:
             for label in ("before", "after"):
-                _replay(place.out, server.base_url, name, label, label)
+                replay(place.out, server.base_url, f"replays/{name}/{label}", label)
     for name in names:
-        runs = f"replays/{name}"
-        keepwarm(place.out, "compare", f"{runs}/before", f"{runs}/after", "--out", f"{runs}/comparison")
+        compare(
+            place.out, f"replays/{name}", "--tokenizer", "model", "--chat-template", "chat_template.jinja"
+        )
 
 
-def _replay(out: Path, base_url: str, name: str, trace: str, label: str, *more: str) -> None:
+def replay(out: Path, base_url: str, trace: str, label: str, *more: str) -> None:
+    """Send the requests of ``TRACE.jsonl`` and keep the run beside it, in a folder called ``label``."""
     keepwarm(
         out,
-        *("replay", f"replays/{name}/{trace}.jsonl.gz", "--base-url", base_url, "--label", label),
-        *("--out", f"replays/{name}/{label}", "--max-tokens", str(_ANSWER_TOKENS), "--tool-choice", "none"),
-        *more,
+        *("replay", f"{trace}.jsonl", "--base-url", base_url, "--label", label),
+        *("--out", str(Path(trace).with_name(label)), "--tool-choice", "none"),
+        *("--max-tokens", str(_ANSWER_TOKENS), *more),
     )
+
+
+def compare(out: Path, runs: str, *more: str) -> None:
+    """Compare the runs ``before`` and ``after`` in a folder, and keep that there as well."""
+    keepwarm(out, "compare", f"{runs}/before", f"{runs}/after", "--out", f"{runs}/comparison", *more)

@@ -54,9 +54,9 @@ class Loop(NamedTuple):
     reading: Reading
 
     def run(self) -> list[Round]:
-        """All rounds. Leaves ``before.jsonl.gz`` and ``after.jsonl.gz``, the day at both ends, in ``out``."""
-        self.desk.record(self.out / "before.jsonl.gz")
-        base, trace = self.desk.head, "before.jsonl.gz"
+        """All rounds. Leaves ``before.jsonl`` and ``after.jsonl``, the day at both ends, in ``out``."""
+        self.desk.record(self.out / "before.jsonl")
+        base, trace = self.desk.head, "before.jsonl"
         rounds: list[Round] = []
         for number, (patch, bad) in enumerate(zip(REPAIRS, BAD_FIXES, strict=True), start=1):
             folder = f"round-{number}"
@@ -70,13 +70,13 @@ class Loop(NamedTuple):
             )
             refused = self._verify(base, bad, trace, folder, f"{folder}/bad-fix")
             kept = self._verify(base, patch, trace, folder, f"{folder}/repair")
-            base, trace = self.desk.head, f"{folder}/repair/after.jsonl.gz"
+            base, trace = self.desk.head, f"{folder}/repair/after.jsonl"
             rounds.append(
                 Round(found["cause"], found["recoverable_tokens"], diagnosis["hit_rate"], kept, refused)
             )
         print("\n== What is left", flush=True)
         self._diagnose(trace, "left")
-        (self.out / "after.jsonl.gz").write_bytes((self.out / trace).read_bytes())
+        (self.out / "after.jsonl").write_bytes((self.out / trace).read_bytes())
         return rounds
 
     def _diagnose(self, trace: str, folder: str) -> dict[str, Any]:
@@ -90,12 +90,12 @@ class Loop(NamedTuple):
         head = self.desk.apply(patch)
         place = self.out / folder
         place.mkdir(parents=True)
-        self.desk.record(place / "after.jsonl.gz")
+        self.desk.record(place / "after.jsonl")
         write_cases(self.desk, base, head, place / "golden")
         print(f"\n-- {patch.stem}", flush=True)
         self._keepwarm(
             *("verify", "--repo", "desk", "--base", base, "--head", head, "--task", f"{task}/task.json"),
-            *("--before", before, "--after", f"{folder}/after.jsonl.gz"),
+            *("--before", before, "--after", f"{folder}/after.jsonl"),
             *("--golden", f"{folder}/golden", "--tests", TESTS, "--out", folder),
             allowed=(0, 1),
             shown=patch in REPAIRS,

@@ -33,7 +33,7 @@ def test_the_day_is_all_of_it():
 def test_a_set_keeps_its_lines_as_they_are_and_pairs_with_its_twin(tmp_path):
     ids = chosen_ids(read(TRAFFIC), "first-uses")
     for trace in (TRAFFIC, REPAIRED):
-        write_set(trace, ids, tmp_path / trace.name)
-        lines = gzip.decompress((tmp_path / trace.name).read_bytes()).splitlines()
+        write_set(trace, ids, tmp_path / "set.jsonl")
+        lines = (tmp_path / "set.jsonl").read_bytes().splitlines()
         assert [json.loads(line)["id"] for line in lines] == ids
         assert set(lines) <= set(gzip.decompress(trace.read_bytes()).splitlines())
