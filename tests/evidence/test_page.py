@@ -76,6 +76,12 @@ def test_hostile_text_is_text() -> None:
     assert not re.search("[\x1b\u202e]", html)
 
 
+def test_many_marks_are_thinned() -> None:
+    marks = tuple(Mark(number / 9_999, 0.5, "a", str(number)) for number in range(10_000))
+    html = to_html(Page("t", "v", (), (Section("strip", marks=marks),))).decode()
+    assert html.count("<circle") == 2_000
+
+
 def test_long_tables_are_cut_and_say_so() -> None:
     table = Table(("n",), tuple((str(number),) for number in range(700)))
     html = to_html(Page("t", "v", (), (Section("rows", table=table),))).decode()

@@ -172,6 +172,14 @@ def test_contradictions_of_a_run_are_repeated(replay: Replay, tmp_path: Path) ->
     assert comparison.warnings[0].startswith("run 'before': usage says")
 
 
+def test_a_pool_under_computecache_is_simulated_as_such(replay: Replay, tmp_path: Path) -> None:
+    for label, lines in (("before", broken(24)), ("after", repaired(24))):
+        replay(ReplayVllm(mode="active", capacity_blocks=30), lines, label)
+    comparison = compared(tmp_path)
+    for run in (*comparison.simulated_before, *comparison.simulated_after):
+        assert (run.policy, run.residual_points, run.equal_requests) == ("computecache", 0, 24)
+
+
 def test_few_requests_have_no_interval(replay: Replay, tmp_path: Path) -> None:
     replay(ReplayVllm(), broken(6))
     replay(ReplayVllm(), repaired(6), "after")

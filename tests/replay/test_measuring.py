@@ -15,6 +15,7 @@ import httpx2
 import pytest
 
 from keepwarm._errors import InputError, ServerError
+from keepwarm.replay.measuring import run as run_module
 from keepwarm.replay.measuring.files import read_run
 from keepwarm.replay.measuring.run import RunInterrupted
 from tests.canary.pressure.fake_vllm import served
@@ -341,6 +342,22 @@ def test_what_was_sent_side_by_side_begins_again(replay: Replay) -> None:
     with pytest.raises(RunInterrupted, match="begins again with a reset"):
         replay(fake, repaired(), concurrency=2)
     assert replay(fake, repaired(), concurrency=2, resume=True).resumed.restarts == 1
+
+
+@pytest.mark.parametrize("options", [{}, {"concurrency": 2}])
+def test_a_folder_that_could_not_be_made_is_made_later_without_sending_anything(
+    replay: Replay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    def full(*_: object) -> str:
+        raise InputError("no space left on device")
+
+    fake = ReplayVllm()
+    with monkeypatch.context() as patched:
+        patched.setattr(run_module, "keep_run", full)
+        with pytest.raises(InputError, match="no space left"):
+            replay(fake, repaired(), **options)
+    run = replay(fake, repaired(), resume=True, **options)
+    assert (len(fake.bodies), fake.resets, run.requests.ok, run.resumed.kept_requests) == (12, 1, 12, 12)
 
 
 def test_only_the_same_run_is_resumed(replay: Replay, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _PACKAGE = "keepwarm.evidence"
 _MOST_ROWS = 500  # more than anybody reads; the Parquet beside the page has all
+_MOST_MARKS = 2_000
 
 
 class Figure(NamedTuple):
@@ -90,8 +91,16 @@ def scale(times_s: Sequence[float]) -> str:
 def to_html(page: Page) -> bytes:
     """The page as UTF-8; the same bytes for the same page."""
     template = _environment().get_template("evidence.html.jinja")
-    html = template.render(page=page, style=_style(), version=__version__, most=_MOST_ROWS)
+    sections = tuple(section._replace(marks=_thinned(section.marks)) for section in page.sections)
+    html = template.render(
+        page=page._replace(sections=sections), style=_style(), version=__version__, most=_MOST_ROWS
+    )
     return html.encode("utf-8", "backslashreplace")
+
+
+def _thinned(marks: tuple[Mark, ...]) -> tuple[Mark, ...]:
+    """Evenly, to as many as can be told apart."""
+    return marks[:: -(-len(marks) // _MOST_MARKS) or 1]
 
 
 @functools.cache

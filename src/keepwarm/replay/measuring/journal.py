@@ -1,8 +1,8 @@
 """Rows on disk while a run lasts, one JSON line each; beside the folder that the run will fill.
 
 The first line says which requests go to which server. A ``pause`` line is written where a run was interrupted
-with nothing under way: only then does the cache hold what the rows before it left, so only then can the run
-go on. Any other journal is of a run that has to begin again with a reset.
+with nothing under way, or is complete: only then does the cache hold what the rows before it left, so only
+then can the run go on. Any other journal is of a run that has to begin again with a reset.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="row
 
 
 class Pause(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="pause"):
-    """Interrupted with nothing under way, after so many seconds; the server's counters then."""
+    """Nothing under way, after so many seconds; the server's counters then."""
 
     wall_s: float
     counters: dict[str, int]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from keepwarm._errors import InputError
 from keepwarm._text import encodable
 from keepwarm.evidence.tables import Column, read_table, table_bytes
 from keepwarm.replay.measuring.record import Row
@@ -45,7 +46,10 @@ def rows_to_parquet(rows: tuple[Row, ...]) -> bytes:
 def rows_from_parquet(content: bytes) -> tuple[Row, ...]:
     """The rows back. Raises InputError: it is no such file."""
     records = read_table(SCHEMA, COLUMNS, content)
-    return tuple(msgspec.convert(record, Row) for record in records)
+    try:
+        return tuple(msgspec.convert(record, Row) for record in records)
+    except msgspec.ValidationError as error:
+        raise InputError(f"a row is none of {SCHEMA}: {error}; replay again with this keepwarm") from None
 
 
 def _encodable(record: dict[str, object]) -> dict[str, object]:

@@ -119,6 +119,8 @@ class _Measurement:
         if len(self._rows) < len(start.rows) + len(self._left):
             raise self._interrupted(wall_s, counters_of(after), journal_path)
         self._check_cold(journal_path)
+        # Should the folder not be made now, the rows are whole, and --resume has nothing left to send.
+        self._journal.add(Pause(wall_s=wall_s, counters=counters_of(after)))
         return Measured(
             label=options.label,
             head=start.head,
