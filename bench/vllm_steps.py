@@ -1,6 +1,8 @@
 """vLLM's own ``Scheduler`` with and without the plugin, in turns on the same requests; runs where vLLM is.
 
-``python -m bench.vllm_steps POOL_BLOCKS ROUNDS`` prints one JSON document, for ``plugin_overhead``.
+``python -m bench.vllm_steps POOL_BLOCKS ROUNDS`` prints one JSON document, for ``plugin_overhead``. Each side is
+a process of its own, as servers are: within one, Python's specialised instructions would be torn between the
+classes of the sides. They take turns, and never run at the same time.
 """
 
 from __future__ import annotations
@@ -9,15 +11,16 @@ import gc
 import json
 import random
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from keepwarm.serving.base import ServerConfig
 from keepwarm.vllm.counters import FAULT_KINDS, private_counters
-from keepwarm.vllm.pool import attach
+from keepwarm.vllm.pool import attach, hook
 from keepwarm.vllm.settings import SCAN_LIMITS, Settings
 
 RUNNING = 64
@@ -69,16 +72,18 @@ class Side:
     """One scheduler, never short of requests, and the CPU time of its steps."""
 
     def __init__(self, pool_blocks: int, settings: Settings | None) -> None:
+        from vllm.v1.core.block_pool import BlockPool
+
         from tests.vllm.real import RealServer
 
+        self.counters = private_counters()
+        if settings is not None:
+            hook(BlockPool, lambda pool: attach(pool, settings, self.counters))
         longest_tokens = min((pool_blocks - 1) * BLOCK_TOKENS, BATCH_TOKENS)
         self._server = RealServer(
             ServerConfig(BLOCK_TOKENS, pool_blocks - 1, longest_tokens, RUNNING, BATCH_TOKENS)
         )
         del self._server.pool._emit_block_removed_events  # where the tests listen
-        self.counters = private_counters()
-        if settings is not None:
-            attach(self._server.pool, settings, self.counters)
         self._serial = count()
         self._arrivals: Iterator[tuple[list[int], int]] = iter(())
         self.tokens = self.running = self.preemptions = 0
@@ -107,6 +112,19 @@ class Side:
                 server.forget(ended.request_id)
         return spent_ns - 2 * steps * CLOCK_NS
 
+    def done(self) -> dict[str, Any]:
+        """What it has done so far, as counts."""
+        get = self.counters.get
+        return {
+            "tokens": self.tokens,
+            "running": self.running,
+            "preemptions": self.preemptions,
+            "evicted": get("evicted_hit") + get("evicted_never_hit"),
+            "demoted": get("demoted_blocks"),
+            "protected": get("protected_blocks"),
+            "faults": {kind: get(f"fault_{kind}") for kind in FAULT_KINDS if get(f"fault_{kind}")},
+        }
+
     def _refill(self) -> None:
         from tests.vllm.real import Call
 
@@ -133,62 +151,93 @@ def _warm(side: Side, pool_blocks: int) -> None:
         side.run(steps)
 
 
-def measure(pool_blocks: int, rounds: int) -> dict[str, object]:
-    """Both kinds of work at one size; ``ValueError`` if the sides did not do the same work."""
-    sides = {name: Side(pool_blocks, settings) for name, settings in SIDES.items()}
-    for side in sides.values():
-        _warm(side, pool_blocks)
-    document: dict[str, object] = {}
-    for name, work in (("prefill", PREFILL[pool_blocks]), ("decode", DECODE[pool_blocks])):
-        for side in sides.values():
-            side.begin(work, name)
+def serve(side: Side, pool_blocks: int) -> None:
+    """The process of one side: does what each line it is given says, and answers with a line of JSON."""
+    _warm(side, pool_blocks)
+    for line in sys.stdin:
+        verb, _, kind = line.strip().partition(" ")
+        work = (PREFILL if kind == "prefill" else DECODE)[pool_blocks]
+        if verb == "begin":
+            side.begin(work, kind)
             side.run(RUNNING + 2 * work.output_tokens)  # all of the earlier kind are gone, and the first 64
-        document[name] = _compare(sides, work, rounds)
-    for name, side in sides.items():
-        faults = {kind: side.counters.get(f"fault_{kind}") for kind in FAULT_KINDS}
-        if any(faults.values()):
-            raise ValueError(f"{name} had faults: {faults}")
-    return document
+            gc.collect()
+            gc.freeze()  # what lives on is not looked at again, as in a server that has started
+            gc.disable()
+            answer = side.done()
+        elif verb == "run":
+            answer = {"time_ns": side.run(work.steps)}
+            gc.collect()
+        else:
+            answer = side.done()
+        print(json.dumps(answer), flush=True)
 
 
-def _compare(sides: dict[str, Side], work: Work, rounds: int) -> dict[str, object]:
-    rng, names = random.Random(rounds), list(sides)
-    before = {name: (side.tokens, side.running, side.preemptions) for name, side in sides.items()}
-    plugin = sides["boundary"].counters
-    demoted, evicted = plugin.get("demoted_blocks"), _evicted(sides["boundary"])
+class Worker:
+    """A side in its process."""
+
+    def __init__(self, name: str, pool_blocks: int) -> None:
+        command = [sys.executable, "-W", "ignore", "-m", "bench.vllm_steps", str(pool_blocks), name]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, line: str) -> dict[str, Any]:
+        """Its answer; ``RuntimeError`` if it has ended."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(line, file=self._process.stdin, flush=True)
+        while answer := self._process.stdout.readline():
+            if answer.startswith("{"):  # vLLM prints, too
+                return dict(json.loads(answer))
+        raise RuntimeError("a side of the bench has ended")
+
+    def end(self) -> None:
+        """Wait until it has gone."""
+        self._process.communicate()
+
+
+def measure(pool_blocks: int, rounds: int) -> dict[str, object]:
+    """Both kinds of work at one size; ``ValueError`` if the sides did not do the same work, or had faults."""
+    workers: dict[str, Worker] = {}
+    try:
+        for name in SIDES:  # one after another: starting takes both cores
+            workers[name] = Worker(name, pool_blocks)
+            workers[name].ask("done")
+        return {kind: _compare(workers, kind, pool_blocks, rounds) for kind in ("prefill", "decode")}
+    finally:
+        for worker in workers.values():
+            worker.end()
+
+
+def _compare(workers: dict[str, Worker], kind: str, pool_blocks: int, rounds: int) -> dict[str, object]:
+    rng, names = random.Random(rounds), list(workers)
+    before = {name: worker.ask(f"begin {kind}") for name, worker in workers.items()}
     times_ns: dict[str, list[int]] = {name: [] for name in names}
-    gc.collect()
-    gc.freeze()  # what lives on is not looked at again, as in a server that has started
-    gc.disable()
     for _ in range(rounds):
         rng.shuffle(names)
         for name in names:
-            times_ns[name].append(sides[name].run(work.steps))
-        gc.collect()
-    gc.enable()
+            times_ns[name].append(workers[name].ask(f"run {kind}")["time_ns"])
+    after = {name: worker.ask("done") for name, worker in workers.items()}
+    faulty = {name: found["faults"] for name, found in after.items() if found["faults"]}
+    if faulty:
+        raise ValueError(f"faults: {faulty}")
     done = {
-        name: tuple(
-            now - then for now, then in zip((s.tokens, s.running, s.preemptions), before[name], strict=True)
-        )
-        for name, s in sides.items()
+        name: {key: found[key] - before[name][key] for key in ("tokens", "running", "preemptions")}
+        for name, found in after.items()
     }
-    if len(set(done.values())) != 1:
-        raise ValueError(f"the sides did different work, (tokens, requests, preemptions): {done}")
-    steps = rounds * work.steps
+    if any(work != done[STOCK] for work in done.values()):
+        raise ValueError(f"the sides did different work: {done}")
+    steps_of_a_turn = (PREFILL if kind == "prefill" else DECODE)[pool_blocks].steps
+    steps = rounds * steps_of_a_turn
+    plugin, earlier = after["boundary"], before["boundary"]
     return {
-        "stock_us_per_step": round(statistics.median(times_ns[STOCK]) / work.steps / 1e3, 1),
-        "requests_per_step": round(done[STOCK][1] / steps, 1),
-        "tokens_per_step": round(done[STOCK][0] / steps, 1),
-        "preemptions": done[STOCK][2],
-        "evicted_per_step": round((_evicted(sides["boundary"]) - evicted) / steps, 2),
-        "demoted_per_step": round((plugin.get("demoted_blocks") - demoted) / steps, 2),
-        "protected_blocks": plugin.get("protected_blocks"),
+        "stock_us_per_step": round(statistics.median(times_ns[STOCK]) / steps_of_a_turn / 1e3, 1),
+        "requests_per_step": round(done[STOCK]["running"] / steps, 1),
+        "tokens_per_step": round(done[STOCK]["tokens"] / steps, 1),
+        "preemptions": done[STOCK]["preemptions"],
+        "evicted_per_step": round((plugin["evicted"] - earlier["evicted"]) / steps, 2),
+        "demoted_per_step": round((plugin["demoted"] - earlier["demoted"]) / steps, 2),
+        "protected_blocks": plugin["protected"],
         "ratios": {name: _ratio(times_ns[name], times_ns[STOCK]) for name in SIDES if name != STOCK},
     }
-
-
-def _evicted(side: Side) -> int:
-    return side.counters.get("evicted_hit") + side.counters.get("evicted_never_hit")
 
 
 def _ratio(ours_ns: list[int], stock_ns: list[int]) -> list[float]:
@@ -200,4 +249,8 @@ def _ratio(ours_ns: list[int], stock_ns: list[int]) -> list[float]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(measure(int(sys.argv[1]), int(sys.argv[2]))))
+    blocks, other = int(sys.argv[1]), sys.argv[2]
+    if other in SIDES:
+        serve(Side(blocks, SIDES[other]), blocks)
+    else:
+        sys.stdout.write(json.dumps(measure(blocks, int(other))))

@@ -359,7 +359,12 @@ class TestWorkPerAllocation:
                 assert self.demoted - before <= new_blocks + extra_demotions
                 _, protected = parts(self)
                 too_many = len(protected) > protected_share * self.capacity_blocks
-                self.waits = too_many or (bool(protected) and self._is_stale(block(protected[0])))
+                self.waits = too_many or (
+                    bool(protected) and self._unused_blocks(protected[0]) >= self._stale_blocks
+                )
+
+            def _unused_blocks(self, block_id: BlockId) -> int:
+                return self._allocated_blocks - self._allocated_at_hit[block_id]
 
             def pop_victim(self) -> CachedBlock:
                 probation, _ = parts(self)

@@ -111,7 +111,9 @@ class Driver:
         table = self.tables[index % len(self.tables)]
         until = min(len(table.blocks), table.cached + count)
         new = table.blocks[table.cached : until]
-        request = SimpleNamespace(block_hashes=table.prompt.hashes(until * self.block_hashes))
+        request = SimpleNamespace(
+            block_hashes=table.prompt.hashes(until * self.block_hashes), num_prompt_tokens=1 << 30
+        )
         self.pool.cache_full_blocks(
             request, table.blocks, table.cached, until, HASH_TOKENS * self.block_hashes, 0
         )
@@ -177,7 +179,7 @@ class Driver:
             return
         block = table.blocks[table.cached]
         depth = table.cached * self.block_hashes + 1 + hashes % (self.block_hashes - 1)
-        request = SimpleNamespace(block_hashes=table.prompt.hashes(depth))
+        request = SimpleNamespace(block_hashes=table.prompt.hashes(depth), num_prompt_tokens=1 << 30)
         had = block.block_hash
         self.pool.cache_partial_block(
             request, block, depth * HASH_TOKENS, 0, HASH_TOKENS * self.block_hashes, replace

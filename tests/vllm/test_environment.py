@@ -118,4 +118,4 @@ def test_without_a_mode_nothing_of_vllm_is_replaced() -> None:
 
 
 def test_with_a_mode_one_constructor_is() -> None:
-    assert changed({"COMPUTECACHE_MODE": "active"}) == ["vllm.v1.core.block_pool:BlockPool.__init__"]
+    assert changed({"COMPUTECACHE_MODE": "active"}) == ["vllm.v1.core.block_pool:BlockPool.__new__"]

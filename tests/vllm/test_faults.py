@@ -272,7 +272,7 @@ def _page(directory: Path) -> str:
     return generate_latest(registry).decode()
 
 
-@pytest.mark.parametrize("name", ["on_allocate", "on_free", "count_hit", "take", "forget", "demote"])
+@pytest.mark.parametrize("name", ["on_allocate", "on_free", "count_hits", "take", "forget", "demote"])
 def test_a_policy_that_trips_anywhere_leaves_a_whole_list(name: str) -> None:
     if not hasattr(BoundaryOrder, name):
         pytest.fail(f"the policy has no {name}: name what took its place")
@@ -299,7 +299,7 @@ def test_a_pinned_block_in_the_free_list(rule: Rule, messages: Messages) -> None
     pool, counters = BlockPool(7, True, 8), private_counters()
     attach(pool, settings(rule, fault_limit=3)._replace(protected_share=0.0), counters)
     blocks = pool.get_new_blocks(6)
-    request = SimpleNamespace(block_hashes=[b"%d" % at for at in range(6)])
+    request = SimpleNamespace(block_hashes=[b"%d" % at for at in range(6)], num_prompt_tokens=48)
     pool.cache_full_blocks(request, blocks, 0, 6, 8, 0)
     # Both rules want to move the head of the prompt: it was hit (boundary), its depth is least (window).
     pinned = blocks[0]

@@ -229,11 +229,13 @@ def test_without_a_directory_the_policy_works_all_the_same(run: Run, tmp_path: P
 
 # What one engine does, in a process of its own: a hot prompt of 4 blocks, and one-use prompts around it.
 ENGINE = """
+from types import SimpleNamespace
 from vllm.v1.core.block_pool import BlockPool
 pool = BlockPool(17, True, 16)
 def insert(blocks, name):
-    for depth, block in enumerate(blocks):
-        pool._insert_block_hash(b"%s%d" % (name, depth) + bytes(4), block, (depth + 1) * 16)
+    hashes = [b"%s%d" % (name, depth) for depth, _ in enumerate(blocks)]
+    request = SimpleNamespace(block_hashes=hashes, num_prompt_tokens=16 * len(hashes))
+    pool.cache_full_blocks(request, blocks, 0, len(blocks), 16, 0)
 hot = pool.get_new_blocks(4); insert(hot, b"hot"); pool.free_blocks(reversed(hot))
 pool.touch(hot); pool.free_blocks(reversed(hot))
 for serial in range(5):

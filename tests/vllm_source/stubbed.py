@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from keepwarm.vllm.source import test_computecache_safety as suite
-from keepwarm.vllm.source.safety_fakes import BLOCK_TOKENS, POOL_BLOCKS
+from keepwarm.vllm.source.safety_fakes import BLOCK_TOKENS, POOL_BLOCKS, Content, Request
 
 REAL = {
     f"vllm.{name}"
@@ -76,6 +76,15 @@ class RealServer(suite.Server):
 
     def __init__(self, pool: Any) -> None:
         self.pool = pool
+
+    def find(self, content: Content) -> Any:
+        found = self.pool.get_cached_block(b"%d %d" % content, [0])
+        return found[0] if found else None
+
+    def cache(self, request: Request, table: list[Any], cached: int, blocks: int) -> None:
+        hashes = [b"%d %d" % content for content in request.contents]
+        asked = types.SimpleNamespace(block_hashes=hashes, num_prompt_tokens=request.num_prompt_tokens)
+        self.pool.cache_full_blocks(asked, table, cached, blocks, BLOCK_TOKENS, 0)
 
     def order(self) -> list[int]:
         return [block.block_id for block in self.pool.free_block_queue.get_all_free_blocks()]

@@ -137,7 +137,7 @@ def test_the_policy_module_loads_the_standard_library_alone(tmp_path: Path) -> N
     code = (
         "import sys; before = set(sys.modules); sys.path.insert(0, sys.argv[1]); import computecache\n"
         "print(*{name.split('.')[0] for name in set(sys.modules) - before} - sys.stdlib_module_names)\n"
-        "computecache.attach_if_asked(None); computecache.expose_if_asked()"  # inert: nothing was asked for
+        "computecache.hook_if_asked(None); computecache.expose_if_asked()"  # inert: nothing was asked for
     )
     command = [sys.executable, "-I", "-S", "-B", "-c", code, str(tmp_path)]
     answer = subprocess.run(command, capture_output=True, text=True)

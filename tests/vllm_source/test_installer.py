@@ -52,10 +52,9 @@ def test_what_an_installation_changes(tree: Path) -> None:
         assert sorted(line for line in new if line in added) == sorted(added)
 
 
-def test_the_pool_is_attached_last_thing_in_its_constructor(tree: Path) -> None:
+def test_the_class_of_the_pools_is_decorated(tree: Path) -> None:
     install(str(tree))
-    constructor = (tree / BLOCK_POOL).read_text().split("def touch")[0].rstrip()
-    assert constructor.endswith("= {}\n        computecache.attach_if_asked(self)")
+    assert "\n@computecache.hook_if_asked\nclass BlockPool:\n" in (tree / BLOCK_POOL).read_text()
 
 
 def test_installing_twice_changes_nothing(tree: Path) -> None:

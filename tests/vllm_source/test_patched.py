@@ -35,11 +35,16 @@ def policy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         module._remove(os.environ[DIRECTORY], os.getpid())
 
 
+def new_kind() -> type[Pool]:
+    """A class of pools of its own, since it may be hooked."""
+    return type("BlockPool", (Pool,), {})
+
+
 def test_inert_unless_asked(policy: Any) -> None:
-    pool = Pool()
+    kind = new_kind()
     policy.expose_if_asked()
-    policy.attach_if_asked(pool)
-    assert type(pool) is Pool
+    assert policy.hook_if_asked(kind) is kind
+    assert type(kind()) is kind
     assert policy.exposed == []
     assert DIRECTORY not in os.environ
 
@@ -49,9 +54,8 @@ def test_a_server_starts(policy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     policy.expose_if_asked()
     directory = Path(os.environ[DIRECTORY])
     assert policy.exposed == [directory]
-    first, second = Pool(), Pool()
-    policy.attach_if_asked(first)
-    policy.attach_if_asked(second)
+    kind = policy.hook_if_asked(new_kind())
+    first, second = kind(), kind()
     assert policy.exposed == [directory]
     for pool in (first, second):
         assert isinstance(pool, Pool)
@@ -67,8 +71,7 @@ def test_a_wrong_setting_is_named_once_for_a_server(
     with caplog.at_level(logging.WARNING, "vllm.computecache"):
         policy.expose_if_asked()
         policy._started.cache_clear()  # as in another process, which inherits the directory
-        pool = Pool()
-        policy.attach_if_asked(pool)
+        pool = policy.hook_if_asked(new_kind())()
     assert len(caplog.records) == 1
     assert "COMPUTECACHE_MODE='fastest'" in caplog.text
     assert type(pool.free_block_queue) is Queue
@@ -85,5 +88,6 @@ def test_a_server_starts_whatever_happens(
     policy.expose = fail
     with caplog.at_level(logging.WARNING, "vllm.computecache"):
         policy.expose_if_asked()
-        policy.attach_if_asked(object())
+        kind = policy.hook_if_asked(new_kind())
+    assert type(kind()) is kind
     assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]

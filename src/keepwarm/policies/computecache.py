@@ -152,15 +152,21 @@ class ComputeCache(VictimOrder):
         self._uses.hit(block)
         self._allocated_at_hit[block] = self._allocated_blocks
 
+    def count_hits(self, blocks: Sequence[BlockId]) -> None:
+        """Blocks that stand in no part are hit, in this order. Mutates; O(len(blocks))."""
+        self._uses.hit_in_turn(blocks)
+        self._allocated_at_hit.update(dict.fromkeys(blocks, self._allocated_blocks))
+
     def on_allocate(self, new_blocks: int, blank_blocks: int) -> None:  # noqa: ARG002 - blank ones turn over too
         """Move the boundary: first for stale blocks, then for the share; bounded by the blocks asked for."""
         self._allocated_blocks += new_blocks
         left = new_blocks + self._extra_demotions
+        allocated_at_hit, stale_since = self._allocated_at_hit, self._allocated_blocks - self._stale_blocks
         while left and self._protected:
-            first = next(iter(self._protected.values()))
-            if not self._is_stale(first):
+            first = next(iter(self._protected))
+            if allocated_at_hit[first] > stale_since:
                 break
-            self.demote(first)
+            self.demote(self._protected[first])
             left -= 1
         count = min(left, len(self._protected) - self._most_protected)
         if count > 0:
@@ -189,9 +195,6 @@ class ComputeCache(VictimOrder):
         self._allocated_at_hit.clear()
         self._allocated_blocks = 0
         return blocks
-
-    def _is_stale(self, block: CachedBlock) -> bool:
-        return self._allocated_blocks - self._allocated_at_hit[block.id] >= self._stale_blocks
 
     def _demote_lowest(self, count: int) -> None:
         """Demote the lowest of the first ``scan_limit``, ``count`` times over; a heap holds that window."""

@@ -7,7 +7,7 @@ any block, since the block's own last hit or, before its first, since it was cac
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from typing import NamedTuple
 
 from keepwarm.policies.base import BlockId, CachedBlock
@@ -51,6 +51,19 @@ class BlockUses:
         self._clock += 1
         self._used_at[block] = self._clock
         self._hits[block] = min(hits + 1, MOST_HITS)
+
+    def hit_in_turn(self, blocks: Sequence[BlockId]) -> None:
+        """``hit`` of each, in one call."""
+        if self._half_life_ticks is not None:
+            for block in blocks:
+                self.hit(block)
+            return
+        hits, used_at, clock = self._hits, self._used_at, self._clock
+        for block in blocks:
+            clock += 1
+            used_at[block] = clock
+            hits[block] = min(hits.get(block, 0) + 1, MOST_HITS)
+        self._clock = clock
 
     def was_hit(self, block: BlockId) -> bool:
         """Whether the block was hit at least once since it was cached."""

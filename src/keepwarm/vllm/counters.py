@@ -1,14 +1,16 @@
 """Counters of one engine process, in a memory-mapped file that the API server reads when it is scraped.
 
-The engine adds to 64-bit words in place: nothing is flushed, locked or sent, and a counter costs what an
-assignment costs. The API server, or any of several, sums the files of a directory. It works whether or not
-``PROMETHEUS_MULTIPROC_DIR`` is set. Without a directory the words are private memory and nobody sees them.
+The engine counts in a list of its own and copies it into the file, 64-bit words, whenever requests end or
+faults happen, and now and then between: nothing is locked or sent, and no thread runs. The API server, or
+any of several, sums the files of a directory. It works whether or not ``PROMETHEUS_MULTIPROC_DIR`` is set.
+Without a directory the words are private memory and nobody sees them.
 """
 
 from __future__ import annotations
 
 import mmap
 import os
+from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,31 +65,43 @@ _MASK = (1 << 64) - 1
 
 
 class Counters:
-    """Words by name. Only the thread that schedules writes; whole words, so a reader never sees halves."""
+    """Counts by name, or in ``words`` by slot. Only the thread that schedules writes."""
 
-    def __init__(self, words: memoryview) -> None:
-        self.words = words
-        self.words[SLOT["layout"]] = _LAYOUT
+    def __init__(self, shared: memoryview) -> None:
+        self._shared = shared
+        self.words = [0] * len(_NAMES)
+        self.times_ns: list[int] = []  # of decisions not counted yet
+        self.set("layout", _LAYOUT)
+
+    def publish(self) -> None:
+        """Let readers see the counts as they are now. O(words + decisions since the last time)."""
+        self._count_decisions()
+        self._shared[:] = memoryview(array("Q", self.words))
 
     def add(self, name: str, amount: int = 1) -> None:
-        """O(1); wraps at 64 bits."""
+        """Count, and publish."""
         slot = SLOT[name]
         self.words[slot] = (self.words[slot] + amount) & _MASK
+        self.publish()
 
     def set(self, name: str, value: int) -> None:
-        """O(1); negative values are 0."""
+        """Set, 0 for negative values, and publish."""
         self.words[SLOT[name]] = min(max(value, 0), _MASK)
+        self.publish()
 
     def get(self, name: str) -> int:
-        """O(1)."""
+        """O(decisions since the last time)."""
+        self._count_decisions()
         return self.words[SLOT[name]]
 
-    def add_decision(self, time_ns: int) -> None:
-        """Into the histogram of decision times. O(log buckets)."""
-        words = self.words
-        words[_DECISIONS] += 1
-        words[_DECISION_TIME] += time_ns
-        words[_FIRST_BUCKET + bisect_left(BOUNDS_NS, time_ns)] += 1
+    def _count_decisions(self) -> None:
+        times_ns, words = self.times_ns, self.words
+        if times_ns:
+            words[_DECISIONS] += len(times_ns)
+            words[_DECISION_TIME] += sum(times_ns)
+            for time_ns in times_ns:
+                words[_FIRST_BUCKET + bisect_left(BOUNDS_NS, time_ns)] += 1
+            times_ns.clear()
 
 
 def private_counters() -> Counters:

@@ -17,6 +17,7 @@ cost least: vLLM is busiest when one-use prompts flood it.
 from __future__ import annotations
 
 import logging
+from array import array
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import islice
@@ -31,7 +32,7 @@ from keepwarm.vllm.stock import Block, Pool, free_blocks, insert, move
 logger = logging.getLogger("vllm.computecache")
 
 _SCANNED, _DEMOTED = SLOT["scanned_blocks"], SLOT["demoted_blocks"]
-_REORDERED, _PROTECTED = SLOT["reordered_decisions"], SLOT["protected_blocks"]
+REORDERED, _PROTECTED = SLOT["reordered_decisions"], SLOT["protected_blocks"]
 _NEVER = 1 << 62  # frees, more than there will be
 
 
@@ -47,37 +48,37 @@ class Keeper:
         self._blocks = pool.blocks
         self._watchers = pool._reuse_watchers
         self._block_tokens = pool.hash_block_size
+        self._times_ns = counters.times_ns
+        self._until_log = settings.log_every
         self._budget_ns = settings.decision_budget_us * 1000
         self.policy = make_order(pool, settings)
         self.is_aged_by_caching = self.policy.is_aged_by_caching
         self._hit_blocks = self.policy.hit_blocks
         self.watched: dict[int, None] = {}  # in the list, in its order
-        self._freed_at = [0] * pool.num_gpu_blocks
+        self.freed_at = array("Q", bytes(8 * pool.num_gpu_blocks))  # by block: frees until then
         self._frees = 0
-        self._decisions = 0
         self._scanned_blocks = self._demoted_blocks = self._protected_blocks = 0  # as published
-        self._protected_freed_at = _NEVER  # when the first protected one was freed
+        self.protected_freed_at = _NEVER  # when the first protected one was freed
 
-    def allocating(self, new_blocks: int) -> None:
-        """Before vLLM takes ``new_blocks`` from the head: the policy's decision, counted and timed."""
+    def decide(self, new_blocks: int) -> None:
+        """Before vLLM takes ``new_blocks`` from the head: the policy's decision, timed and counted."""
+        policy = self.policy
         started_ns = perf_counter_ns()
         try:
-            self.policy.on_allocate(new_blocks, 0)
-        except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
-            self.faults.note("allocate", error)
-        spent_ns = perf_counter_ns() - started_ns
-        try:
-            self._counters.add_decision(spent_ns)
-            policy = self.policy
-            if policy.demoted_blocks != self._demoted_blocks or policy.scanned_blocks != self._scanned_blocks:
-                self._publish()
-            self._decisions += 1
-            if self._decisions % self._settings.log_every == 0:
+            policy.on_allocate(new_blocks, 0)
+            spent_ns = perf_counter_ns() - started_ns
+            self._times_ns.append(spent_ns)
+            if policy.demoted_blocks != self._demoted_blocks or self.is_aged_by_caching:
+                self._note_moves()
+            if spent_ns > self._budget_ns:
+                self.faults.note("slow", f"a decision took {spent_ns // 1000} µs")
+            self._until_log -= 1
+            if not self._until_log:
                 self._log()
         except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
             self.faults.note("allocate", error)
-        if spent_ns > self._budget_ns:
-            self.faults.note("slow", f"a decision took {spent_ns // 1000} µs")
+            with suppress(Exception):
+                self._note_moves()
 
     def taking(
         self, new_blocks: int, cached: Sequence[Block], hit: Sequence[Block], next_block: Block
@@ -94,14 +95,14 @@ class Keeper:
                 for block in cached:
                     self.policy.take(block.block_id)
                     self.policy.forget(block.block_id)
-                self._publish()
+                self._note_moves()
             # Reordered: a block freed before a victim stays, as the heads of the parts tell.
-            freed_at, oldest = self._freed_at, self._protected_freed_at
-            if next_block.block_hash is not None and next_block.block_id not in self.watched:
+            freed_at, oldest = self.freed_at, self.protected_freed_at
+            if next_block._block_hash is not None and next_block.block_id not in self.watched:
                 oldest = min(oldest, freed_at[next_block.block_id])
             for block in cached:
                 if freed_at[block.block_id] > oldest:
-                    self._words[_REORDERED] += 1
+                    self._words[REORDERED] += 1
                     break
         except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
             self.faults.note("order", error)
@@ -118,7 +119,8 @@ class Keeper:
                     self.policy.take(block.block_id)
             return False
         for run, before in runs:  # nothing may fail from here on: vLLM would append them a second time
-            insert(self._queue, run, before)
+            if run:
+                insert(self._queue, run, before)
         if watched:
             self._append_watched(watched)
         return True
@@ -136,25 +138,26 @@ class Keeper:
 
     def used(self, blocks: Sequence[Block], hit: Sequence[Block]) -> None:
         """A request uses ``blocks``, ``hit`` are those with content; they are out of the list by now."""
-        policy, watched, is_moved = self.policy, self.watched, False
-        for block in blocks:
-            is_moved |= policy.take(block.block_id)
-            if watched:
-                watched.pop(block.block_id, None)
-        for block in hit:
-            policy.count_hit(block.block_id)
-        if is_moved:
-            self._publish()
+        policy = self.policy
+        if policy.take_all([block.block_id for block in blocks]):
+            self._note_moves()
+        if self.watched:
+            for block in blocks:
+                self.watched.pop(block.block_id, None)
+        policy.count_hits([block.block_id for block in hit])
 
     def moved(self, source: Block, target: Block, *, was_hit: bool) -> None:
         """The content of ``source``, in use, belongs to ``target`` now."""
         self.policy.forget(source.block_id)
+        if self.is_aged_by_caching:
+            self.cached([target])
         if was_hit:
             self.policy.count_hit(target.block_id)
 
-    def cached(self, block: Block) -> None:
-        """A block got its hash."""
-        self.policy.on_cache(cached_block(block, self._block_tokens))
+    def cached(self, blocks: Sequence[Block]) -> None:
+        """These got their hashes."""
+        for block in blocks:
+            self.policy.on_cache(cached_block(block, self._block_tokens))
 
     def evicted(self, block: Block) -> None:
         """The content of a block was dropped, in use or free (``BlockPool.evict_blocks``)."""
@@ -162,18 +165,18 @@ class Keeper:
         self.policy.forget(block.block_id)
         if block.next_free_block is not None and block.block_id not in self.watched:
             move(block, before=self._queue.fake_free_list_head.next_free_block)
-        self._publish()
+        self._note_moves()
 
     def reset(self) -> None:
         """No block has a hash any more; the list stands as it stood, all of it blank."""
         self.policy.on_reset()
         self.watched.clear()
-        self._publish()
+        self._note_moves()
 
     def retire(self) -> None:
         """The policy is put away: nothing is protected by it."""
         self.policy.on_reset()
-        self._publish()
+        self._note_moves()
 
     def _split(self, blocks: Sequence[Block]) -> tuple[Sequence[Block], Sequence[Block]]:
         """Watched blocks, and the others."""
@@ -192,24 +195,25 @@ class Keeper:
         boundary = end if first is None else self._blocks[first.id]
         if boundary.prev_free_block is None or end.prev_free_block is None:
             raise LookupError(f"block {boundary.block_id} or {end.block_id} is not in the free list")
-        freed_at, frees = self._freed_at, self._frees
+        self._frees = now = self._frees + 1
+        freed_at = self.freed_at
+        kept: list[Block] = []
+        others: list[Block] = []
         for block in blocks:
-            frees += 1
-            freed_at[block.block_id] = frees
-        self._frees = frees
-        kept = [block for block in blocks if block.block_id in hits]
-        if not kept:
-            return ((blocks, boundary),)
-        policy.on_free([cached_block(block, self._block_tokens) for block in kept])
-        self._publish()
-        return ([block for block in blocks if block.block_id not in hits], boundary), (kept, end)
+            block_id = block.block_id
+            freed_at[block_id] = now
+            (kept if block_id in hits else others).append(block)
+        if kept:
+            policy.on_free([cached_block(block, self._block_tokens) for block in kept])
+            self._note_moves()
+        return (others, boundary), (kept, end)
 
     def _append_watched(self, blocks: Sequence[Block]) -> None:
         if blocks:
             insert(self._queue, blocks, before=self._queue.fake_free_list_tail)
             self.watched.update((block.block_id, None) for block in blocks)
 
-    def _publish(self) -> None:
+    def _note_moves(self) -> None:
         """The policy has moved blocks: bring up to date what is said of them."""
         policy, words = self.policy, self._words
         words[_SCANNED] += policy.scanned_blocks - self._scanned_blocks
@@ -218,9 +222,10 @@ class Keeper:
         self._scanned_blocks, self._demoted_blocks = policy.scanned_blocks, policy.demoted_blocks
         self._protected_blocks = policy.protected_blocks
         first = policy.first_protected
-        self._protected_freed_at = _NEVER if first is None else self._freed_at[first.id]
+        self.protected_freed_at = _NEVER if first is None else self.freed_at[first.id]
 
     def _log(self) -> None:
+        self._until_log = self._settings.log_every
         counters = self._counters
         logger.info(
             "ComputeCache: %d decisions, %d reordered, %d blocks demoted, %d scanned, %d protected now, "

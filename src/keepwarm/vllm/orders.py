@@ -5,7 +5,7 @@ vLLM's list is their queue: what it tells, they do not hold a second time.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from itertools import islice
 
 from keepwarm.policies.base import BlockHash, BlockId, CachedBlock
@@ -35,6 +35,13 @@ class BoundaryOrder(ComputeCache):
         self._blocks = pool.blocks
         self.demoted_blocks = 0
 
+    def take_all(self, blocks: Sequence[BlockId]) -> bool:
+        """``take`` of each; whether any was held. Mutates; O(len(blocks))."""
+        protected, before = self._protected, len(self._protected)
+        for block in blocks:
+            protected.pop(block, None)
+        return len(protected) != before
+
     def demote(self, block: CachedBlock) -> None:
         """Raises ``PinnedError`` if somebody uses the block, ``LookupError`` if the list has lost it."""
         moved = _unpinned(self._blocks[block.id])
@@ -59,6 +66,14 @@ class WindowOrder(ComputeCacheWindow):
         self._pool = pool
         self.demoted_blocks = 0
 
+    def take_all(self, blocks: Sequence[BlockId]) -> bool:  # noqa: ARG002 - it holds none
+        """``take`` of each; whether any was held."""
+        return False
+
+    def count_hits(self, blocks: Sequence[BlockId]) -> None:
+        """Blocks are hit, in this order. Mutates; O(len(blocks))."""
+        self._uses.hit_in_turn(blocks)
+
     def on_allocate(self, new_blocks: int, blank_blocks: int = 0) -> None:  # noqa: ARG002 - the list tells
         """Move the victims-to-be to the head, behind the blank blocks there.
 
@@ -69,7 +84,7 @@ class WindowOrder(ComputeCacheWindow):
         for block in islice(free_blocks(pool.free_block_queue), self._scan_limit):
             if block.block_id in pool._reuse_watchers:
                 break  # behind them stand watched ones only
-            if block.block_hash is None:
+            if block._block_hash is None:
                 blank += 1
             else:
                 window.append(cached_block(block, pool.hash_block_size))
@@ -94,7 +109,7 @@ def make_order(pool: Pool, settings: Settings) -> Order:
 
 def cached_block(block: Block, block_tokens: int) -> CachedBlock:
     """A block as the policies know it: by its id and its depth."""
-    return CachedBlock(block.block_id, _NO_HASH, (block.block_hash_num_tokens or 0) // block_tokens)
+    return CachedBlock(block.block_id, _NO_HASH, (block._block_hash_num_tokens or 0) // block_tokens)
 
 
 def _unpinned(block: Block) -> Block:

@@ -16,7 +16,7 @@ from typing import Any
 from keepwarm.vllm import fingerprints
 from keepwarm.vllm.counters import DIRECTORY
 from keepwarm.vllm.exposition import expose
-from keepwarm.vllm.pool import wrap_constructor
+from keepwarm.vllm.pool import hook
 from keepwarm.vllm.settings import is_asked_for, read_settings
 from keepwarm.vllm.startup import Attach, counters_directory
 
@@ -53,7 +53,7 @@ def _register() -> None:
     if not reason:
         if directory is not None:
             expose(directory)
-        wrap_constructor(block_pool.BlockPool, Attach(reading.settings, directory))
+        hook(block_pool.BlockPool, Attach(reading.settings, directory))
 
 
 def _why_not(version: str, modules: dict[str, Any]) -> str | None:

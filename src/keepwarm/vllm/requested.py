@@ -20,10 +20,10 @@ class EvictedHashes:
         """Forget the older half."""
         self.older, self.recent = self.recent, {}
 
-    def discard(self, block_hash: Hashable) -> bool:
-        """Its content is cached again; whether it had been evicted."""
-        was_recent = self.recent.pop(block_hash, self) is None
-        return (self.older.pop(block_hash, self) is None) or was_recent
+    def discard(self, block_hash: Hashable) -> None:
+        """Its content is cached again."""
+        self.recent.pop(block_hash, None)
+        self.older.pop(block_hash, None)
 
     def clear(self) -> None:
         """Forget all."""

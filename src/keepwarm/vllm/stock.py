@@ -20,13 +20,9 @@ class Block(Protocol):
     prev_free_block: Any
     next_free_block: Any
 
-    @property
-    def block_hash(self) -> Hashable | None:
-        """Content and cache group, or None."""
-
-    @property
-    def block_hash_num_tokens(self) -> int | None:
-        """Tokens of the prefix that ends with the block, or None."""
+    # What the properties block_hash and block_hash_num_tokens return; calling them costs too much.
+    _block_hash: Hashable | None  # content and cache group
+    _block_hash_num_tokens: int | None  # tokens of the prefix that ends with the block
 
 
 class FreeQueue(Protocol):

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from keepwarm._errors import InputError
 from keepwarm.vllm.fingerprints import BLOCK_POOL, FINGERPRINTS, VERSION, find
-from keepwarm.vllm.source.patched import attach_if_asked, expose_if_asked
+from keepwarm.vllm.source.patched import expose_if_asked, hook_if_asked
 from keepwarm.vllm.source.tree import Source
 
 _METRICS = "vllm/v1/metrics/prometheus.py"
@@ -45,11 +45,11 @@ EDITS = (
         "from vllm.v1.core import computecache",
     ),
     Edit(
-        "policy of a new pool",
+        "policy of the pools",
         BLOCK_POOL,
-        "        self._reuse_watchers: dict[int, Callable[[KVCacheBlock], None]] = {}",
-        "after",
-        f"        computecache.{attach_if_asked.__name__}(self)",
+        "class BlockPool:",
+        "before",
+        f"@computecache.{hook_if_asked.__name__}",
     ),
     Edit(
         "import of the metrics",

@@ -1,4 +1,4 @@
-"""What a patched vLLM calls: once when it loads its metrics, once for each block pool that it makes.
+"""What a patched vLLM calls: once when it loads its metrics, once for the class of its block pools.
 
 Inert unless ``COMPUTECACHE_MODE`` is set. The version and the functions relied on were checked when the
 source was patched.
@@ -9,12 +9,15 @@ from __future__ import annotations
 import logging
 import os
 from functools import cache
-from typing import Any
+from typing import TypeVar
 
 from keepwarm.vllm.counters import DIRECTORY
 from keepwarm.vllm.exposition import expose
+from keepwarm.vllm.pool import hook
 from keepwarm.vllm.settings import is_asked_for, read_settings
 from keepwarm.vllm.startup import Attach, counters_directory
+
+PoolType = TypeVar("PoolType", bound=type)
 
 logger = logging.getLogger("vllm.computecache")
 
@@ -28,13 +31,14 @@ def expose_if_asked() -> None:
         logger.warning("ComputeCache: no metrics: %r", error)
 
 
-def attach_if_asked(pool: Any) -> None:
-    """Let the policy act on a pool that has just been made. Never raises."""
+def hook_if_asked(pool_type: PoolType) -> PoolType:
+    """Decorates ``BlockPool``: the policy acts on each pool that is made. Never raises."""
     try:
         if is_asked_for(os.environ):
-            _started()(pool)
+            hook(pool_type, _started())
     except Exception as error:  # noqa: BLE001 - a server starts whatever happens here
-        logger.warning("ComputeCache: a pool was left as it is, stock LRU: %r", error)
+        logger.warning("ComputeCache: not installed, stock LRU: %r", error)
+    return pool_type
 
 
 @cache

@@ -6,11 +6,18 @@ Source: ``BlockPool`` and ``FreeKVCacheBlockQueue`` in ``vllm/v1/core``. No metr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 POOL_BLOCKS, BLOCK_TOKENS = 65, 16
 
 Content = tuple[int, int]  # a prompt, and the depth of a block in it
+
+
+class Request(NamedTuple):
+    """What a block pool reads of a request."""
+
+    contents: Sequence[Content]
+    num_prompt_tokens: int
 
 
 class Block:
@@ -20,8 +27,8 @@ class Block:
         self.block_id = block_id
         self.ref_cnt = 0
         self.is_null = False
-        self.block_hash: Content | None = None
-        self.block_hash_num_tokens: int | None = None
+        self._block_hash: Content | None = None
+        self._block_hash_num_tokens: int | None = None
         self.prev_free_block: Any = None
         self.next_free_block: Any = None
 
@@ -85,10 +92,12 @@ class ContentMap(dict[Content, list[Block]]):
 class Pool:
     """Hands out blocks, finds cached ones, takes them back."""
 
-    def __init__(self, num_gpu_blocks: int = POOL_BLOCKS) -> None:
+    def __init__(
+        self, num_gpu_blocks: int = POOL_BLOCKS, enable_caching: bool = True, medium: str = "GPU"
+    ) -> None:
         self.num_gpu_blocks = num_gpu_blocks
-        self.enable_caching = True
-        self.medium = "GPU"
+        self.enable_caching = enable_caching
+        self.medium = medium
         self.hash_block_size = BLOCK_TOKENS
         self.blocks = [Block(block_id) for block_id in range(num_gpu_blocks)]
         self.free_block_queue = Queue(self.blocks)
@@ -133,24 +142,34 @@ class Pool:
         for block in ordered_blocks:
             block.ref_cnt -= 1
             if block.ref_cnt == 0 and not block.is_null:
-                (blank if block.block_hash is None else cached).append(block)
+                (blank if block._block_hash is None else cached).append(block)
         self.free_block_queue.prepend_n(blank)
         self.free_block_queue.append_n(cached)
 
-    def _insert_block_hash(
-        self, block_hash_with_group_id: Content, block: Block, num_tokens: int | None = None
+    def cache_full_blocks(
+        self,
+        request: Request,
+        blocks: Sequence[Block],
+        num_cached_blocks: int,
+        num_full_blocks: int,
+        block_size: int,
+        kv_cache_group_id: int,
+        block_mask: None = None,
     ) -> None:
-        block.block_hash, block.block_hash_num_tokens = block_hash_with_group_id, num_tokens
-        self.cached_block_hash_to_block.setdefault(block_hash_with_group_id, []).append(block)
+        assert (kv_cache_group_id, block_mask) == (0, None)
+        for depth in range(num_cached_blocks, num_full_blocks):
+            block, content = blocks[depth], request.contents[depth]
+            block._block_hash, block._block_hash_num_tokens = content, (depth + 1) * block_size
+            self.cached_block_hash_to_block.setdefault(content, []).append(block)
 
     def _maybe_evict_cached_block(self, block: Block) -> bool:
-        if block.block_hash is None:
+        if block._block_hash is None:
             return False
-        holders = self.cached_block_hash_to_block[block.block_hash]
+        holders = self.cached_block_hash_to_block[block._block_hash]
         holders.remove(block)
         if not holders:
-            del self.cached_block_hash_to_block[block.block_hash]
-        block.block_hash = block.block_hash_num_tokens = None
+            del self.cached_block_hash_to_block[block._block_hash]
+        block._block_hash = block._block_hash_num_tokens = None
         return True
 
     def reset_prefix_cache(self) -> bool:
@@ -159,5 +178,5 @@ class Pool:
         self.cached_block_hash_to_block = ContentMap()
         self._notify_reuse([self.blocks[block_id] for block_id in list(self._reuse_watchers)])
         for block in self.blocks:
-            block.block_hash = block.block_hash_num_tokens = None
+            block._block_hash = block._block_hash_num_tokens = None
         return True

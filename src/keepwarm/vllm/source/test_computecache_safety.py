@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from keepwarm.vllm.source.safety_fakes import BLOCK_TOKENS, POOL_BLOCKS, Block, Pool, Queue
+from keepwarm.vllm.source.safety_fakes import BLOCK_TOKENS, POOL_BLOCKS, Block, Content, Pool, Queue, Request
 
 policy: Any = None  # the module under test
 
@@ -52,15 +52,24 @@ class Server:
         """The prompt's blocks, and how many of them were cached."""
         cached: list[Block] = []
         while len(cached) < blocks - 1:  # the last block is always computed
-            found = self.pool.cached_block_hash_to_block.get_one_block((prompt, len(cached)))
+            found = self.find((prompt, len(cached)))
             if found is None:
                 break
             cached.append(found)
         self.pool.touch(cached)
-        new = self.pool.get_new_blocks(blocks - len(cached))
-        for depth, block in enumerate(new, start=len(cached)):
-            self.pool._insert_block_hash((prompt, depth), block, num_tokens=(depth + 1) * BLOCK_TOKENS)
-        return cached + new, len(cached)
+        table = cached + self.pool.get_new_blocks(blocks - len(cached))
+        request = Request([(prompt, depth) for depth in range(blocks)], blocks * BLOCK_TOKENS)
+        self.cache(request, table, len(cached), blocks)
+        return table, len(cached)
+
+    def find(self, content: Content) -> Block | None:
+        """A block that holds ``content``."""
+        found: Block | None = self.pool.cached_block_hash_to_block.get_one_block(content)
+        return found
+
+    def cache(self, request: Request, table: list[Block], cached: int, blocks: int) -> None:
+        """Blocks from the ``cached``-th on get their hashes."""
+        self.pool.cache_full_blocks(request, table, cached, blocks, BLOCK_TOKENS, 0)
 
     def serve(self, prompt: int, blocks: int) -> int:
         """Admit, finish and free a request; how many of its blocks were cached."""
