@@ -405,6 +405,31 @@ def test_it_works_from_the_commit_of_the_task(assignment: Assignment) -> None:
     assert git(app, "rev-parse", f"{result.branch}^") == assignment.base_commit
 
 
+def test_line_ends_and_filters_change_nothing(app: Path, tmp_path: Path) -> None:
+    """Files as they were committed, though .gitattributes would have them otherwise, and filters run."""
+    (app / "windows.bat").write_bytes(b"one\r\ntwo\r\n")
+    (app / "large.bin").write_bytes(b"content\n")
+    git(app, "add", "windows.bat", "large.bin")
+    git(app, "commit", "-q", "-m", "files", "windows.bat", "large.bin")
+    (app / ".gitattributes").write_text("*.bat text eol=crlf\n*.bin filter=upper\n")
+    git(app, "config", "filter.upper.clean", "tr a-z A-Z")
+    git(app, "config", "filter.upper.smudge", "tr A-Z a-z")
+    git(app, "commit", "-q", "-m", "attributes", ".gitattributes")
+    task = sample_task(git(app, "rev-parse", "HEAD"))
+    assignment = read_assignment(write_task(tmp_path / "task.json", task), app)
+    code = """
+for name in ('windows.bat', 'large.bin'):
+    raw = Path(name).read_bytes()
+    print(raw)
+    Path(name).unlink()
+    Path(name).write_bytes(raw)
+"""
+    result = run(assignment, FIX + code)
+    assert result.log_tail == ("b'one\\r\\ntwo\\r\\n'", "b'content\\n'")
+    assert result.changed_files == (PROMPTS,)
+    assert result.outcome is Outcome.DONE
+
+
 def test_hooks_of_the_repository_do_not_run(assignment: Assignment, tmp_path: Path) -> None:
     for name in ("reference-transaction", "post-checkout", "pre-commit", "post-commit"):
         hook = assignment.repository / ".git" / "hooks" / name
