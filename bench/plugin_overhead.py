@@ -12,7 +12,7 @@ from bench.traces import REPOSITORY
 
 TARGET = "≤ 1.03×; prefill alone ≤ 1.3×"
 POOL_BLOCKS = (128, 8_192, 50_000)
-ROUNDS = 150
+ROUNDS = 60
 
 
 def run() -> Result:

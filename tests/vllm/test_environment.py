@@ -37,9 +37,11 @@ load_general_plugins()
 after = snapshot()
 kinds = (property, classmethod, staticmethod)
 functions = [name for name, value in before.items() if callable(value) or isinstance(value, kinds)]
+changed = {name for name in functions if after.get(name) is not before[name]}
+changed |= {name for name in after.keys() - before.keys() if name.rpartition(".")[0] in before}
 print(json.dumps({
     "looked_at": len(functions),
-    "changed": sorted(name for name in functions if after.get(name) is not before[name]),
+    "changed": sorted(changed),
     "loaded": "keepwarm.vllm.plugin" in sys.modules,
 }))
 """

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from keepwarm import __version__
-from keepwarm.cli import canary, causes, diagnose, explain, pressure, simulate, vllm
+from keepwarm.cli import canary, causes, diagnose, explain, pressure, record, simulate, vllm
 from keepwarm.cli.boundary import Boundary
 from keepwarm.cli.output import write_text
 
@@ -23,6 +23,7 @@ app.command("diagnose")(diagnose.command)
 app.command("explain")(explain.command)
 app.command("causes")(causes.command)
 app.add_typer(simulate.app, name="simulate")
+app.command("record")(record.command)
 app.command("pressure")(pressure.command)
 app.add_typer(canary.app, name="canary")
 app.add_typer(vllm.app, name="vllm")
