@@ -7,7 +7,23 @@ from typing import Annotated
 import typer
 
 from keepwarm import __version__
-from keepwarm.cli import canary, causes, diagnose, explain, pressure, record, simulate, vllm
+from keepwarm.cli import (
+    agent,
+    canary,
+    causes,
+    check,
+    compare,
+    diagnose,
+    evidence,
+    explain,
+    pressure,
+    record,
+    replay,
+    simulate,
+    task,
+    verify,
+    vllm,
+)
 from keepwarm.cli.boundary import Boundary
 from keepwarm.cli.output import write_text
 
@@ -22,8 +38,15 @@ app = typer.Typer(
 app.command("diagnose")(diagnose.command)
 app.command("explain")(explain.command)
 app.command("causes")(causes.command)
+app.command("check")(check.command)
 app.add_typer(simulate.app, name="simulate")
 app.command("record")(record.command)
+app.add_typer(task.app, name="task")
+task.app.command("run")(agent.command)
+app.command("verify")(verify.command)
+app.command("replay")(replay.command)
+app.command("compare")(compare.command)
+app.add_typer(evidence.app, name="evidence")
 app.command("pressure")(pressure.command)
 app.add_typer(canary.app, name="canary")
 app.add_typer(vllm.app, name="vllm")
