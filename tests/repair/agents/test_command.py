@@ -405,6 +405,19 @@ def test_it_works_from_the_commit_of_the_task(assignment: Assignment) -> None:
     assert git(app, "rev-parse", f"{result.branch}^") == assignment.base_commit
 
 
+@pytest.mark.parametrize(
+    ("code", "outcome"),
+    [("", Outcome.DONE), ("Path('../README.md').write_text('x')", Outcome.OUT_OF_SCOPE)],
+)
+def test_a_folder_of_a_repository(app: Path, tmp_path: Path, code: str, outcome: Outcome) -> None:
+    task = sample_task(git(app, "rev-parse", "HEAD"), allowed_files=("prompts.py",))
+    assignment = read_assignment(write_task(tmp_path / "task.json", task), app / "app")
+    assert assignment.prompt.endswith("relative to the folder `app/` of the repository.\n")
+    result = run(assignment, f"from pathlib import Path; Path('prompts.py').write_text({FIXED!r})\n" + code)
+    assert result.outcome is outcome
+    assert PROMPTS in (result.changed_files or ())
+
+
 def test_line_ends_and_filters_change_nothing(app: Path, tmp_path: Path) -> None:
     """Files as they were committed, though .gitattributes would have them otherwise, and filters run."""
     (app / "windows.bat").write_bytes(b"one\r\ntwo\r\n")

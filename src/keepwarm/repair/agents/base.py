@@ -44,7 +44,8 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     task: Task
     sha256: str  # of the task, whatever its file's formatting
     prompt: str  # redacted; all that an agent is told
-    repository: Path  # absolute
+    repository: Path  # absolute; the top of the checkout
+    prefix: str = ""  # the folder in it that paths of the task are relative to, with a slash at the end
     base_commit: str
 
 

@@ -102,8 +102,8 @@ class CommandAgent(Agent):
             write_whole(task_file, assignment.prompt.encode("utf-8", "backslashreplace"))
             self._child = Child(
                 given,
-                folder=worktree.tree,
-                environment={**self._environment, **_NO_PUSH, "PWD": str(worktree.tree)},
+                folder=worktree.tree / assignment.prefix,
+                environment={**self._environment, **_NO_PUSH, "PWD": str(worktree.tree / assignment.prefix)},
                 stdin=task_file if on_stdin else Path(os.devnull),
             )
         except InputError:
@@ -136,7 +136,8 @@ class CommandAgent(Agent):
         except InputError as error:
             left = Snapshot(None, ())
             followed = Followed(outcome=Outcome.FAILED, reason=str(error))
-        outside = out_of_scope(left.changes, task.allowed_files)
+        allowed = [self._assignment.prefix + path for path in task.allowed_files]
+        outside = out_of_scope(left.changes, allowed)
         outside += look_at(self._assignment.repository).changed_since(self._before)
         followed = _judged(followed, left, outside)
         is_done = followed.outcome is Outcome.DONE

@@ -29,6 +29,11 @@ class Git:
         what = f"{str(self.folder)!r} is no git checkout; name one with --repo"
         return Path(os.fsdecode(self.run("rev-parse", "--show-toplevel", what=what).rstrip(b"\n")))
 
+    def prefix(self) -> str:
+        """Where ``folder`` is in its checkout: empty at the top, else with a slash at the end."""
+        what = f"{str(self.folder)!r} is no git checkout; name one with --repo"
+        return os.fsdecode(self.run("rev-parse", "--show-prefix", what=what).rstrip(b"\n"))
+
     def commit(self, revision: str) -> str:
         """The full hash of the commit that ``revision`` names."""
         out = self.run(

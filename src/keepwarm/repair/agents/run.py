@@ -16,6 +16,7 @@ from keepwarm.repair.redaction import Redactor
 from keepwarm.repair.task import SCHEMA, Task
 
 _MOST_TASK_BYTES = 16 << 20
+_WITHIN = "\nPaths in this task are relative to the folder `{prefix}` of the repository.\n"
 _DIGEST = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 _RULES = """\
 You are asked to repair one thing in this repository, and nothing else. The task is below.
@@ -38,11 +39,13 @@ def read_assignment(task_file: Path, repository: Path) -> Assignment:
     if not task.allowed_files:
         raise InputError(f"task {task.id!r} allows no file to be changed; export it again with --allow PATH")
     git = Git(repository)
+    prefix = git.prefix()
     return Assignment(
         task=task,
         sha256=hashlib.sha256(msgspec.json.encode(task)).hexdigest(),
-        prompt=prompt_of(task),
+        prompt=prompt_of(task) + (_WITHIN.format(prefix=prefix) if prefix else ""),
         repository=git.top_level(),
+        prefix=prefix,
         base_commit=git.commit(task.base_commit or "HEAD"),
     )
 
@@ -64,7 +67,8 @@ def carry_out(agent: Agent, assignment: Assignment, say: Say) -> AgentRun:
     """Submit, follow, collect. Raises what these raise; whatever runs on this machine is ended."""
     with agent:
         submitted = agent.submit(assignment)
-        say(f"{agent.name}: {submitted.url or submitted.id}")
+        if submitted.url is not None:
+            say(f"{agent.name} works at {submitted.url}")
         return agent.collect(submitted, agent.follow(submitted, say))
 
 
