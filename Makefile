@@ -27,7 +27,7 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 export KEEPWARM_TEST_PROMETHEUS := $(CURDIR)/$(PROMETHEUS)/bin
 export KEEPWARM_TEST_TOKENIZERS := $(CURDIR)/$(TOKENIZERS)
 
-.PHONY: help demo test test-vllm test-full vllm-env canary tune soak check format pytest docs generate bench dist clean
+.PHONY: help demo test test-vllm test-full vllm-env canary loop tune soak check format pytest docs generate bench dist clean
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -48,6 +48,9 @@ vllm-env: $(VLLM)/.stamp $(MODELS)/.stamp $(PROMETHEUS)/.stamp  ## vLLM's CPU bu
 
 canary: vllm-env  ## The canary on real vLLM with a small model: lru, active, rollback; some ten minutes
 	@scripts/canary.sh run $(VLLM)/bin/python $(MODELS)/smollm2 out/canary
+
+loop: vllm-env  ## The repair loop on examples/helpdesk, measured on real vLLM: some twenty minutes; result in out/loop
+	$(VLLM)/bin/python -m scripts.loop out/loop --model $(MODELS)/smollm2
 
 tune: vllm-env  ## The smallest scan limit of both rules on the same server; half an hour
 	@scripts/canary.sh tune $(VLLM)/bin/python $(MODELS)/smollm2 out/canary-tuning

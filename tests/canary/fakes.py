@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 
 from keepwarm._errors import ServerError
-from keepwarm.server.identity import Identity, Versions
 from keepwarm.canary.plugin_metrics import PluginMetrics
 from keepwarm.canary.pressure import Counters, Failure, PressureReport, PressureStep, Ttft
 from keepwarm.canary.runs import Instruments, Run
 from keepwarm.canary.servers.base import ServerAdapter
+from keepwarm.server.identity import Identity, Versions
 
 FLOOD = (1, 2, 4, 8, 16, 40, 80)
 LRU_TOKENS = (800, 416, 0, 0, 0, 0, 0)

@@ -15,10 +15,10 @@ from keepwarm._files import write_whole
 from keepwarm._json import plain, to_json
 from keepwarm.canary.acceptance import Decision
 from keepwarm.canary.checks import Check
-from keepwarm.server.identity import Identity
 from keepwarm.canary.options import CanaryOptions
 from keepwarm.canary.rollback import Drill
 from keepwarm.canary.runs import Run
+from keepwarm.server.identity import Identity
 
 SCHEMA = "keepwarm.canary/1"
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 
 from keepwarm._text import count, counted
 from keepwarm.canary.checks import Check
-from keepwarm.server.identity import Identity
 from keepwarm.canary.options import TtftBudget
 from keepwarm.canary.record import CanaryRecord, Model
 from keepwarm.canary.rollback import Drill
 from keepwarm.canary.runs import Run
 from keepwarm.canary.tune import Trial, TuningRecord
+from keepwarm.server.identity import Identity
 
 _ABSENT = "–"
 

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import httpx2
 import msgspec
 
-from keepwarm.server.identity import Identity, identify
 from keepwarm.canary.plugin_metrics import PluginMetrics, read_plugin_metrics
 from keepwarm.canary.pressure import PressureOptions, PressureReport, run_pressure
 from keepwarm.canary.servers.base import ServerAdapter
+from keepwarm.server.identity import Identity, identify
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):

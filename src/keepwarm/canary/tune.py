@@ -11,13 +11,13 @@ import numpy as np
 from keepwarm._errors import ServerError
 from keepwarm._json import plain
 from keepwarm.canary.acceptance import ACTIVE
-from keepwarm.server.identity import Identity
 from keepwarm.canary.options import SCAN_LIMIT, TtftBudget, TuneOptions, check_tuning
 from keepwarm.canary.record import Model, model_of, now
 from keepwarm.canary.rollback import LRU, Drill, drill
 from keepwarm.canary.run import Say, first_line, take_baseline
 from keepwarm.canary.runs import Instruments, Run, take_run
 from keepwarm.canary.servers.base import ServerAdapter
+from keepwarm.server.identity import Identity
 from keepwarm.vllm.settings import MODE, RULE, SCAN_LIMITS, Rule
 
 SCHEMA = "keepwarm.canary-tuning/1"

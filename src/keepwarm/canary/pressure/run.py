@@ -11,8 +11,6 @@ from typing import NamedTuple
 import httpx2
 
 from keepwarm._errors import ServerError
-from keepwarm.server.client import ServedModel, VllmClient
-from keepwarm.server.metrics import CacheConfig, Metrics
 from keepwarm.canary.pressure.options import PressureOptions, check_options
 from keepwarm.canary.pressure.prompts import TEXT, Prompts
 from keepwarm.canary.pressure.report import (
@@ -25,6 +23,8 @@ from keepwarm.canary.pressure.report import (
 )
 from keepwarm.canary.pressure.sending import Sender
 from keepwarm.canary.pressure.sizing import Sizes, sizes_for
+from keepwarm.server.client import ServedModel, VllmClient
+from keepwarm.server.metrics import CacheConfig, Metrics
 
 _RESET_TRIES = 10
 _RESET_PAUSE_S = 0.3

@@ -7,12 +7,12 @@ from collections import Counter
 from typing import NamedTuple
 
 from keepwarm._errors import ServerError
-from keepwarm.server.client import RequestFailed, VllmClient
-from keepwarm.server.metrics import Metrics
 from keepwarm.canary.pressure.options import PressureOptions
 from keepwarm.canary.pressure.prompts import Prompts
 from keepwarm.canary.pressure.report import Failure, HotReplay
 from keepwarm.canary.pressure.sizing import FLOOD_OUTPUT_TOKENS, TAIL_TOKENS, Sizes
+from keepwarm.server.client import RequestFailed, VllmClient
+from keepwarm.server.metrics import Metrics
 from keepwarm.server.stream import Generated
 
 # The API server passes the tokens of an engine step on just before it counts them.

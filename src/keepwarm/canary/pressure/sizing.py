@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from keepwarm._errors import ServerError
-from keepwarm.server.metrics import CacheConfig
 from keepwarm.canary.pressure.options import PressureOptions
 from keepwarm.policies.computecache import PROTECTED_SHARE
+from keepwarm.server.metrics import CacheConfig
 
 # Fresh for each hot request. With the output it stays below one block of 16, so it leaves no block behind.
 TAIL_TOKENS = 8
