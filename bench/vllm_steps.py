@@ -1,8 +1,8 @@
 """vLLM's own ``Scheduler`` with and without the plugin, in turns on the same requests; runs where vLLM is.
 
-``python -m bench.vllm_steps POOL_BLOCKS ROUNDS`` prints one JSON document, for ``plugin_overhead``. Each side is
-a process of its own, as servers are: within one, Python's specialised instructions would be torn between the
-classes of the sides. They take turns, and never run at the same time.
+``python -m bench.vllm_steps POOL_BLOCKS ROUNDS`` prints one JSON document, for ``plugin_overhead``. Each side
+is a process of its own, as servers are: within one, Python's specialised instructions would be torn between
+the classes of the sides. They take turns, and never run at the same time.
 """
 
 from __future__ import annotations

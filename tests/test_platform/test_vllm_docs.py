@@ -169,7 +169,8 @@ def families(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     engine = shared_counters(folder)
     engine.set("mode", 1)
     engine.set("rule", 1)
-    engine.add_decision(1)
+    engine.times_ns.append(1)
+    engine.publish()
     suffix = {"counter": "_total"}
     return {f"{one.name}{suffix.get(one.type, '')}": one for one in ComputeCacheCollector(folder).collect()}
 
@@ -233,7 +234,7 @@ def test_figures_of_the_plugin_that_the_code_knows() -> None:
     assert f"of {sum(map(len, FINGERPRINTS.values()))} functions and classes" in running(PLUGIN)
     assert VERSION in PLUGIN
     from keepwarm.policies.computecache import EXTRA_DEMOTIONS, LEAST_STALE_BLOCKS
-    from keepwarm.vllm.pool import LEAST_REMEMBERED_HASHES
+    from keepwarm.vllm.hooks import LEAST_REMEMBERED_HASHES
 
     assert f"demotes {EXTRA_DEMOTIONS} blocks more" in running(PLUGIN)
     assert f"{LEAST_STALE_BLOCKS:,} blocks at least" in running(ORDER)
