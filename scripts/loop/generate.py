@@ -1,4 +1,4 @@
-"""Rewrite what is made from the example: ``traffic.repaired.jsonl.gz`` and the golden cases."""
+"""Rewrite what is made: ``traffic.repaired.jsonl.gz``, the golden cases, the figures in the documentation."""
 
 from __future__ import annotations
 
@@ -9,6 +9,12 @@ from pathlib import Path
 
 from scripts.loop.desk import EXAMPLE, REPAIRS, Desk
 from scripts.loop.golden import write_cases
+from scripts.loop.kept import results_table
+from scripts.markers import between
+
+EVIDENCE = EXAMPLE / "evidence"
+PAGE = EXAMPLE.parents[1] / "docs" / "how-to" / "the-whole-loop.md"
+_MARKERS = ("<!-- results: made by `python -m scripts.loop.generate` -->", "<!-- end of results -->")
 
 
 def generate(into: Path) -> None:
@@ -24,6 +30,12 @@ def generate(into: Path) -> None:
         write_cases(desk, base, head, into / "golden")
 
 
+def page_with_results(page: str) -> str:
+    """The page on the loop with the figures of the kept evidence."""
+    return between(page, *_MARKERS, results_table(EVIDENCE))
+
+
 if __name__ == "__main__":
     generate(EXAMPLE)
+    PAGE.write_text(page_with_results(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
     sys.exit(0)

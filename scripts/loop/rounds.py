@@ -7,6 +7,7 @@ might have handed in instead; it is verified against the same task and has to be
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,10 +57,13 @@ class Loop(NamedTuple):
     def run(self) -> list[Round]:
         """All rounds. Leaves ``before.jsonl`` and ``after.jsonl``, the day at both ends, in ``out``."""
         self.desk.record(self.out / "before.jsonl")
-        base, trace = self.desk.head, "before.jsonl"
+        base, latest = self.desk.head, self.out / "before.jsonl"
         rounds: list[Round] = []
         for number, (patch, bad) in enumerate(zip(REPAIRS, BAD_FIXES, strict=True), start=1):
             folder = f"round-{number}"
+            trace = f"{folder}/before.jsonl"
+            (self.out / folder).mkdir()
+            shutil.copyfile(latest, self.out / trace)
             print(f"\n== Round {number}: the finding that gives back most", flush=True)
             diagnosis = self._diagnose(trace, folder)
             self.desk.checkout(base)
@@ -70,13 +74,13 @@ class Loop(NamedTuple):
             )
             refused = self._verify(base, bad, trace, folder, f"{folder}/bad-fix")
             kept = self._verify(base, patch, trace, folder, f"{folder}/repair")
-            base, trace = self.desk.head, f"{folder}/repair/after.jsonl"
+            base, latest = self.desk.head, self.out / folder / "repair" / "after.jsonl"
             rounds.append(
                 Round(found["cause"], found["recoverable_tokens"], diagnosis["hit_rate"], kept, refused)
             )
         print("\n== What is left", flush=True)
-        self._diagnose(trace, "left")
-        (self.out / "after.jsonl").write_bytes((self.out / trace).read_bytes())
+        shutil.copyfile(latest, self.out / "after.jsonl")
+        self._diagnose("after.jsonl", "left")
         return rounds
 
     def _diagnose(self, trace: str, folder: str) -> dict[str, Any]:
