@@ -10,7 +10,7 @@ from keepwarm.canary.servers.local import LocalServer, cpu_options
 from scripts.loop.chosen import SETS, chosen_ids, read, write_set
 from scripts.loop.shell import keepwarm
 
-# 2,047 usable blocks of 16 tokens: half of what BEFORE's first uses fill, ten times what AFTER's share.
+# 2,047 usable blocks of 16 tokens: BEFORE's first uses would fill 4,893, AFTER's fill 1,011.
 POOL_BLOCKS = 2048
 MAX_MODEL_LEN_TOKENS = 4096  # the longest prompt of the day has 2,981
 _ANSWER_TOKENS = 8  # answers are not compared here, and each token takes as long as forty of a prompt
