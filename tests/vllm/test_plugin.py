@@ -170,7 +170,7 @@ def test_only_pools_that_cache_are_attached_and_several_work(run: Run) -> None:
 
 def test_a_pool_that_cannot_be_attached_stays_stock_and_serves(run: Run) -> None:
     told = run(
-        "import keepwarm.vllm.pool as module\n"
+        "import keepwarm.vllm.hooks as module\n"
         "def fail(*_):\n    raise RuntimeError('injected')\n"
         "module.Keeper = fail\nregister()\nmade = pool()\nmade.free_blocks(made.get_new_blocks(5))\n"
         "tell(classes=classes(made), free=made.get_num_free_blocks())\n",

@@ -107,7 +107,7 @@ def test_a_patched_pool_decides_as_the_plugin_does(tree: Path, rule: str) -> Non
     install(str(tree))
     patched = run(tree, "patched", **small)
     assert (plugin.pop("policy"), patched.pop("policy")) == (
-        "keepwarm.vllm.pool",
+        "keepwarm.vllm.hooks",
         "vllm.v1.core.computecache",
     )
     assert len(patched["orders"]) == 2_000
