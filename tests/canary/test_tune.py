@@ -143,7 +143,7 @@ def test_settings_of_the_candidate() -> None:
         (["COMPUTECACHE_MODE=lru"], "chooses it by itself"),
         (["COMPUTECACHE_SPEED=9"], "knows no such setting"),
         (["PATH=/tmp"], "knows no such setting"),
-        (["COMPUTECACHE_SCAN_LIMIT=0"], "'0' is no number 1 or more"),
+        (["COMPUTECACHE_SCAN_LIMIT=0"], "'0' is no number from 1 to"),
         (["COMPUTECACHE_RULE=sideways"], "'sideways' is none of"),
         (["COMPUTECACHE_RULE=window", "COMPUTECACHE_RULE=boundary"], "twice"),
     ],
