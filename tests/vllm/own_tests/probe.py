@@ -18,6 +18,8 @@ import pytest
 from vllm.plugins import load_general_plugins
 from vllm.v1.core.block_pool import BlockPool
 
+from keepwarm.vllm.classes import pool_class
+
 load_general_plugins()
 
 _made = {"pools": 0, "hooked_pools": 0, "hooked_queues": 0}
@@ -25,19 +27,26 @@ _outcomes: dict[str, str] = {}
 _init = BlockPool.__init__
 
 
-def _is_ours(made: object) -> bool:
-    return type(made).__module__.startswith("keepwarm.")
-
-
 @wraps(_init)
 def _counting_init(self: Any, *args: Any, **options: Any) -> None:
     _init(self, *args, **options)
     _made["pools"] += 1
-    _made["hooked_pools"] += _is_ours(self)
-    _made["hooked_queues"] += _is_ours(self.free_block_queue)
+
+
+def _count_hooked(hooked: Any) -> None:
+    attach = hooked.on_made
+
+    def attach_and_count(pool: Any) -> None:
+        attach(pool)
+        _made["hooked_pools"] += hasattr(pool, "computecache")
+        _made["hooked_queues"] += type(pool.free_block_queue).__module__.startswith("keepwarm.")
+
+    hooked.on_made = staticmethod(attach_and_count)
 
 
 BlockPool.__init__ = _counting_init
+if hasattr(pool_class(BlockPool), "on_made"):  # the plugin was asked for
+    _count_hooked(pool_class(BlockPool))
 
 
 @pytest.fixture
