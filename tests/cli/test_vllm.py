@@ -135,7 +135,7 @@ def test_refusals_are_one_line(keepwarm_cli: Keepwarm, tree: str) -> None:
         (
             lambda: (Path(tree) / BLOCK_POOL).write_text(FILES[BLOCK_POOL].replace(anchor, "        pass")),
             ("install", tree),
-            "anchor 'policy of a new pool' does not match at vllm/v1/core/block_pool.py:",
+            "anchor 'policy of the pools' does not match at vllm/v1/core/block_pool.py:",
         ),
         (
             lambda: (Path(tree) / manifest.PATH).write_text("{}"),
