@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -215,4 +216,7 @@ def test_a_signal_ends_the_command_too(calls: Calls, number: signal.Signals) -> 
     out, err = running.communicate(timeout=PATIENCE_S)
     assert (running.returncode, out) == (130, "")
     assert err.splitlines()[-1] == "keepwarm: interrupted"
+    until_s = time.monotonic() + PATIENCE_S
+    while Path(f"/proc/{pid}").exists() and time.monotonic() < until_s:
+        time.sleep(0.05)  # ended, and not taken off the list of processes yet
     assert not Path(f"/proc/{pid}").exists()

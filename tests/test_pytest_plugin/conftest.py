@@ -91,4 +91,6 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Proje
     # With or without an entry point in this environment: the plugin is loaded once, by name.
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setenv("COLUMNS", "140")
+    for name in ("CI", "BUILD_NUMBER"):  # there pytest prints each message a second time, in its summary
+        monkeypatch.delenv(name, raising=False)
     return Project(pytester)
