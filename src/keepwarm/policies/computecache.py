@@ -107,11 +107,6 @@ class ComputeCache(VictimOrder):
         return len(self._protected)
 
     @property
-    def first(self) -> CachedBlock | None:
-        """The next victim if nothing is demoted before. O(1)."""
-        return next(iter((self._probation or self._protected).values()), None)
-
-    @property
     def first_protected(self) -> CachedBlock | None:
         """The block behind the boundary. O(1)."""
         return next(iter(self._protected.values()), None)

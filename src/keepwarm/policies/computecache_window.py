@@ -50,11 +50,6 @@ class ComputeCacheWindow(Lru):
         self._uses = BlockUses(weights=weights)
         self.scanned_blocks = 0  # keep values read so far
 
-    @property
-    def first(self) -> CachedBlock | None:
-        """The head of the queue. O(1)."""
-        return next(iter(self._queue.values()), None)
-
     def take(self, block: BlockId) -> bool:
         """Let go of a block wherever it stands; False if it is not held. Mutates; O(1)."""
         return self._queue.pop(block, None) is not None

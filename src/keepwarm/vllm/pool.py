@@ -77,7 +77,7 @@ def attach(pool: Any, settings: Settings, counters: Counters) -> Hooks | None:
 def hook(pool_type: Any, on_made: Callable[[Any], None]) -> None:
     """Make pools of exactly this type as instances of its ``pool_class``; ``on_made`` attaches each.
 
-    Mutates the type. To change the class of a pool once it is made would make it a fifth slower at all it
+    Mutates the type. To change the class of a pool once it is made would make it a sixth slower at all it
     does: CPython then keeps its attributes in a dictionary of their own.
     """
     hooked = pool_class(pool_type)
