@@ -19,7 +19,6 @@ from keepwarm.policies.belady import Belady
 from keepwarm.policies.lfu import Lfu
 from keepwarm.serving.base import RequestId, ServerConfig, ServerRequest, StepResult
 from keepwarm.serving.engine import Engine
-from keepwarm.serving.queues.fcfs import Fcfs
 
 BLOCK = 2
 STREAMS = 400
@@ -35,7 +34,7 @@ def serve(
     """Hit tokens when all requests arrive at once, and the steps."""
     capacity = policy.capacity_blocks
     config = ServerConfig(BLOCK, capacity, capacity * BLOCK, max_running_requests=running, step_tokens=64)
-    engine = Engine(config, BlockPool(capacity, policy), Fcfs())
+    engine = Engine(config, BlockPool(capacity, policy))
     for each in stream:
         engine.add(each)
     steps = []

@@ -15,7 +15,6 @@ from keepwarm.policies.base import BlockHash, CachedBlock, VictimOrder
 from keepwarm.policies.lru import Lru
 from keepwarm.serving.base import RequestId, ServerConfig, ServerRequest, StepResult
 from keepwarm.serving.engine import Engine
-from keepwarm.serving.queues.fcfs import Fcfs
 
 BLOCK = 4
 
@@ -23,9 +22,7 @@ BLOCK = 4
 def engine_of(capacity_blocks: int = 16, policy: VictimOrder | None = None, **limits: int | float) -> Engine:
     settings = {"max_request_tokens": capacity_blocks * BLOCK, "step_tokens": 256, **limits}
     config = ServerConfig(BLOCK, capacity_blocks, **settings)  # type: ignore[arg-type]
-    return Engine(
-        config, BlockPool(capacity_blocks, Lru(capacity_blocks) if policy is None else policy), Fcfs()
-    )
+    return Engine(config, BlockPool(capacity_blocks, Lru(capacity_blocks) if policy is None else policy))
 
 
 def request(
@@ -197,7 +194,7 @@ def test_limits_no_server_could_have_are_refused(limits: dict[str, float], words
 
 def test_a_pool_of_another_size_is_refused() -> None:
     with pytest.raises(InputError, match="pool of 3"):
-        Engine(ServerConfig(BLOCK, 4, 16), BlockPool(3, Lru(3)), Fcfs())
+        Engine(ServerConfig(BLOCK, 4, 16), BlockPool(3, Lru(3)))
 
 
 @pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES.keys())

@@ -11,7 +11,6 @@ from keepwarm.cache.pool import BlockPool
 from keepwarm.policies.lru import Lru
 from keepwarm.serving.base import RequestId, ServerConfig, ServerRequest
 from keepwarm.serving.engine import Engine
-from keepwarm.serving.queues.fcfs import Fcfs
 from keepwarm.trace.hashes import block_hashes
 from tests.vllm.real import Call, RealServer, RealStep
 
@@ -45,7 +44,7 @@ class Lockstep:
         self.config = config
         self.real = RealServer(config)
         pool = BlockPool(config.capacity_blocks, Lru(config.capacity_blocks))
-        self.model = Engine(config, pool, Fcfs())
+        self.model = Engine(config, pool)
         self.counts: Counter[str] = Counter()
         self._contents = Contents()
         self._hashes: dict[str, list[int]] = {}

@@ -19,7 +19,6 @@ from keepwarm.policies.computecache_window import ComputeCacheWindow
 from keepwarm.policies.keep_value import KeepWeights
 from keepwarm.serving.base import ServerConfig
 from keepwarm.serving.engine import Engine
-from keepwarm.serving.queues.fcfs import Fcfs
 from keepwarm.vllm.counters import FAULT_KINDS, private_counters
 from keepwarm.vllm.pool import attach
 from keepwarm.vllm.settings import Rule, Settings
@@ -70,7 +69,7 @@ class ActiveLockstep(Lockstep):
         super().__init__(config)
         self.plugin = private_counters()
         self.policy = model_policy(config.capacity_blocks, settings)
-        self.model = Engine(config, BlockPool(config.capacity_blocks, self.policy), Fcfs())
+        self.model = Engine(config, BlockPool(config.capacity_blocks, self.policy))
         attach(self.real.pool, settings, self.plugin)
 
     def finish(self) -> None:

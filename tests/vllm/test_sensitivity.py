@@ -10,9 +10,9 @@ import pytest
 from keepwarm.cache.pool import BlockPool
 from keepwarm.policies.base import BlockHash, BlockId
 from keepwarm.policies.lru import Lru
+from keepwarm.scheduling.fcfs import Fcfs
 from keepwarm.serving.base import RequestState, ServerConfig
 from keepwarm.serving.engine import Engine
-from keepwarm.serving.queues.fcfs import Fcfs
 from tests.vllm.lockstep import Difference
 from tests.vllm.streams import play
 

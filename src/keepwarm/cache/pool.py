@@ -12,7 +12,7 @@ Semantics are those of vLLM 0.32.0, ``vllm/v1/core/block_pool.py`` and ``kv_cach
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple
 
 from keepwarm._errors import InputError, IntegrityError
@@ -67,6 +67,10 @@ class BlockPool:
                 break
             found.append(twins[0])
         return found
+
+    def is_cached(self, block_hash: Hashable) -> bool:
+        """Whether a look-up would find the block. Does not mutate; O(1)."""
+        return block_hash in self._by_hash
 
     def fits(self, hits: Sequence[BlockId], new_blocks: int) -> bool:
         """Whether there is room: a hit on a free block uses capacity too. Does not mutate."""

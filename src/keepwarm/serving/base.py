@@ -8,6 +8,8 @@ from typing import NamedTuple, NewType
 
 from keepwarm._errors import InputError
 from keepwarm.policies.base import BlockHash, BlockId
+from keepwarm.policies.sessions import SessionId
+from keepwarm.scheduling.base import Ticket
 
 RequestId = NewType("RequestId", str)
 
@@ -18,7 +20,8 @@ class ServerRequest(NamedTuple):
     ``blocks`` are the hashes of its known full blocks from the first token on: those of the prompt and,
     where the answer's tokens are known, of the answer. Full blocks beyond them take space and no other
     request hits them. ``output_tokens`` is how long the answer gets unless the server's limit ends it
-    earlier. ``skip_reads``: its blocks are stored but not looked up (``prompt_logprobs``).
+    earlier. ``skip_reads``: its blocks are stored but not looked up (``prompt_logprobs``). ``session`` is
+    whose it is.
     """
 
     id: RequestId
@@ -26,6 +29,7 @@ class ServerRequest(NamedTuple):
     output_tokens: int
     blocks: Sequence[BlockHash]
     skip_reads: bool = False
+    session: SessionId = SessionId("")
 
 
 class ServerConfig(NamedTuple):
@@ -67,8 +71,8 @@ class ServerConfig(NamedTuple):
         return int(self.watermark * (self.capacity_blocks + 1))
 
 
-@dataclass(slots=True, eq=False)
-class RequestState:
+@dataclass(slots=True, eq=False, kw_only=True)
+class RequestState(Ticket):
     """How far a request got.
 
     ``known_tokens`` are prompt and answer so far; the KV of ``computed_tokens`` of them exists. ``blocks``
@@ -76,6 +80,7 @@ class RequestState:
     the first ``cached_blocks`` of them with their hash.
     """
 
+    lookup_blocks: Sequence[BlockHash]
     request: ServerRequest
     blocks: Sequence[BlockHash]
     known_tokens: int

@@ -12,11 +12,17 @@ Authority: ``vllm/v1/core/sched/scheduler.py`` (``schedule``, ``update_from_outp
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from itertools import count, islice
 
 from keepwarm._errors import InputError
 from keepwarm.cache.pool import BlockPool
 from keepwarm.policies.base import BlockHash
+from keepwarm.policies.sessions import SessionVictimOrder
+from keepwarm.reuse.estimators.unknown import Unknown
+from keepwarm.scheduling.base import QueueOrder
+from keepwarm.scheduling.fcfs import Fcfs
+from keepwarm.scheduling.sessions import SessionTable
 from keepwarm.serving.base import (
     LookupCounts,
     RequestId,
@@ -25,22 +31,31 @@ from keepwarm.serving.base import (
     ServerRequest,
     StepResult,
 )
-from keepwarm.serving.queues.base import QueueOrder
 
 
 class Engine:
-    """One server: ``pool`` is its cache, ``waiting`` its queue order; both must be empty and its own.
+    """One server: ``pool`` is its cache, empty and its own; ``order`` is the class of its queue order.
 
+    The engine keeps ``sessions`` up to date. ``prefill_s_per_token`` is for whoever models time to set.
     Raises InputError for limits that no server could have, or a pool of another size.
     """
 
-    def __init__(self, config: ServerConfig, pool: BlockPool, waiting: QueueOrder) -> None:
+    def __init__(
+        self,
+        config: ServerConfig,
+        pool: BlockPool,
+        order: type[QueueOrder[RequestState]] = Fcfs,
+        sessions: SessionTable | None = None,
+    ) -> None:
         config.check()
         if pool.capacity_blocks != config.capacity_blocks:
             raise InputError(f"a pool of {pool.capacity_blocks!r} blocks for {config.capacity_blocks!r}")
         self.config = config
         self.pool = pool
-        self.waiting = waiting
+        self.sessions = SessionTable(Unknown()) if sessions is None else sessions
+        self.prefill_s_per_token = 1e-4
+        self.waiting = order(self, self.sessions)
+        self._by_session = pool.policy if isinstance(pool.policy, SessionVictimOrder) else None
         self.running: list[RequestState] = []  # in the order of their admission
         self.lookups = LookupCounts()
         self._states: dict[RequestId, RequestState] = {}
@@ -50,7 +65,26 @@ class Engine:
     def __len__(self) -> int:
         return len(self._states)
 
-    def add(self, request: ServerRequest) -> None:
+    @property
+    def capacity_blocks(self) -> int:
+        """Usable blocks."""
+        return self.config.capacity_blocks
+
+    @property
+    def block_size(self) -> int:
+        """Tokens of a block."""
+        return self.config.block_size
+
+    @property
+    def step_tokens(self) -> int:
+        """Token budget of one step."""
+        return self.config.step_tokens
+
+    def is_cached(self, block_hash: Hashable) -> bool:
+        """Whether a look-up would find the block."""
+        return self.pool.is_cached(block_hash)
+
+    def add(self, request: ServerRequest, now_s: float = 0.0) -> None:
         """A request arrives and waits. Mutates.
 
         Raises InputError if its id is taken, or if a server of these limits refused it or never finished it.
@@ -71,10 +105,20 @@ class Engine:
                 f"request {request.id!r} needs {_blocks(final_tokens - 1, self.config.block_size)} blocks of "
                 f"{self.config.capacity_blocks}; raise capacity_blocks"
             )
+        blocks = self._hashes(request, final_tokens)
         state = RequestState(
-            request, self._hashes(request, final_tokens), request.prompt_tokens, final_tokens
+            session=request.session,
+            arrival_s=now_s,
+            lookup_blocks=(),
+            need_blocks=_blocks(request.prompt_tokens, self.config.block_size),
+            request=request,
+            blocks=blocks,
+            known_tokens=request.prompt_tokens,
+            final_tokens=final_tokens,
         )
+        state.lookup_blocks = self._asked(state)
         self._states[request.id] = state
+        self.sessions.arrived(request.session, state.need_blocks, now_s)
         self.waiting.add(state)
 
     def abort(self, request_id: RequestId) -> bool:
@@ -84,9 +128,11 @@ class Engine:
             return False
         if state.table:
             self.running.remove(state)
-            self.pool.free(state.table)
+            self._free(state)
+            self.waiting.released(state)
         else:
             self.waiting.remove(state)
+        self._end(state)
         return True
 
     def reset_cache(self, *, preempt_running: bool = False) -> bool:
@@ -98,12 +144,16 @@ class Engine:
             self._preempt_last(self._preempted_by_reset)
         return self.pool.reset()
 
-    def step(self) -> StepResult:
+    def step(self, now_s: float = 0.0) -> StepResult:
         """Compute the tokens of one batch. Mutates. Nothing is scheduled only if no request is there."""
+        self.sessions.now_s = now_s
+        if self._by_session is not None:
+            self._by_session.begin_step()
+        self.waiting.begin_step(now_s)
         result = StepResult(preempted=self._preempted_by_reset)
         self._preempted_by_reset = []
         preempted_before = len(result.preempted)
-        long_prefill_tokens = self.config.long_prefill_tokens
+        long_prefill_tokens = self.waiting.prefill_cap_tokens or self.config.long_prefill_tokens
         if not long_prefill_tokens or len(self) <= 1:  # nobody else to starve
             long_prefill_tokens = self.config.step_tokens
         budget_tokens = self._continue_running(result, long_prefill_tokens)
@@ -134,6 +184,7 @@ class Engine:
         while not self.pool.fits((), new_blocks):
             if self._preempt_last(result.preempted) is state:
                 return False
+        self._serve(state)
         blocks, evicted = self.pool.allocate(new_blocks)
         state.table += blocks
         result.evicted += evicted
@@ -142,10 +193,13 @@ class Engine:
     def _preempt_last(self, preempted: list[RequestId]) -> RequestState:
         """Take the request admitted last off the batch; its blocks are free, but still cached."""
         state = self.running.pop()
-        self.pool.free(state.table)
+        self._free(state)
         state.table = []
         state.computed_tokens = state.cached_blocks = 0
         state.preemptions += 1
+        state.preempted = True
+        state.need_blocks = _blocks(state.known_tokens, self.config.block_size)
+        state.lookup_blocks = self._asked(state)
         self.waiting.put_back(state)
         preempted.append(state.request.id)
         return state
@@ -153,7 +207,8 @@ class Engine:
     def _admit_waiting(self, result: StepResult, budget_tokens: int, chunk_tokens: int) -> None:
         most_running = self.config.max_running_requests
         while budget_tokens > 0 and len(self.waiting) and len(self.running) < most_running:
-            tokens = self._admit(self.waiting.first(), min(chunk_tokens, budget_tokens), result)
+            state = self.waiting.first()
+            tokens = self._admit(state, min(chunk_tokens, budget_tokens), result) if state else 0
             if not tokens:
                 break
             budget_tokens -= tokens
@@ -165,8 +220,7 @@ class Engine:
         asked for once. Its hits, allocations and evictions are told each time.
         """
         block_size = self.config.block_size
-        most_hits = 0 if state.request.skip_reads else (state.known_tokens - 1) // block_size
-        asked = state.blocks[:most_hits]
+        asked = state.lookup_blocks
         hits = self.pool.lookup(asked)
         spare_blocks = self.config.watermark_blocks if self.running else 0
         if not self.pool.fits(hits, _blocks(state.known_tokens, block_size) - len(hits) + spare_blocks):
@@ -174,11 +228,12 @@ class Engine:
         hit_tokens = len(hits) * block_size
         tokens = min(state.known_tokens - hit_tokens, most_tokens)
         new_blocks = _blocks(hit_tokens + tokens, block_size) - len(hits)
+        self._serve(state)
         state.table, evicted = self.pool.admit(asked, hits, new_blocks, resumed=state.preemptions > 0)
         result.evicted += evicted
         if not state.request.skip_reads:
             self.lookups.count(state, hit_tokens)
-        self.waiting.remove(state)
+        self.waiting.admitted(state)
         self.running.append(state)
         state.computed_tokens, state.cached_blocks = hit_tokens, len(hits)
         result.hit_tokens[state.request.id] = hit_tokens
@@ -191,6 +246,7 @@ class Engine:
         state.computed_tokens += tokens
         full_blocks = state.computed_tokens // self.config.block_size
         if full_blocks > state.cached_blocks:
+            self._serve(state)
             self.pool.cache_full_blocks(state.table, state.blocks[:full_blocks], start=state.cached_blocks)
             state.cached_blocks = full_blocks
 
@@ -200,12 +256,35 @@ class Engine:
             state = self._states[request_id]
             if state.computed_tokens < state.known_tokens:
                 continue
+            if state.known_tokens == state.request.prompt_tokens:
+                self.waiting.prefilled(state)
             state.known_tokens += 1
             if state.known_tokens >= state.final_tokens:
-                self.pool.free(state.table)
+                self._free(state)
                 self.running.remove(state)
                 del self._states[request_id]
+                self.waiting.released(state)
+                self._end(state)
                 result.finished.append(request_id)
+
+    def _serve(self, state: RequestState) -> None:
+        if self._by_session is not None:
+            self._by_session.serve(state.session)
+
+    def _free(self, state: RequestState) -> None:
+        self._serve(state)
+        self.pool.free(state.table)
+
+    def _end(self, state: RequestState) -> None:
+        """Nothing of it waits or runs any more."""
+        context_blocks = _blocks(state.known_tokens - 1, self.config.block_size)
+        self.sessions.ended(state.session, context_blocks, self.sessions.now_s)
+
+    def _asked(self, state: RequestState) -> list[BlockHash]:
+        """The hashes that a request could hit now: its last token is computed in any case."""
+        if state.request.skip_reads:
+            return []
+        return list(state.blocks[: (state.known_tokens - 1) // self.config.block_size])
 
     def _hashes(self, request: ServerRequest, final_tokens: int) -> list[BlockHash]:
         """The known ones, and new ones for answer blocks of unknown content."""

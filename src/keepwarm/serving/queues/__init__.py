@@ -1,1 +1,0 @@
-"""Orders in which waiting requests are admitted. To add one, copy ``fcfs.py``."""
