@@ -58,3 +58,7 @@ class SessionVictimOrder(VictimOrder):
     @abc.abstractmethod
     def begin_step(self) -> None:
         """A step of the engine begins; ranks may have changed. Mutates; O(1); never raises."""
+
+    @abc.abstractmethod
+    def reconsider(self, session: SessionId) -> None:
+        """A session's rank changed by much, say because it finished. Mutates; O(1); never raises."""

@@ -1,0 +1,310 @@
+"""CacheWise: the session that comes back last gives up its blocks first.
+
+Source: Belady, "A study of replacement algorithms for a virtual-storage computer", IBM Systems Journal
+5(2), 1966, over predictions: only the order of the times to reuse matters, and ``SessionRanks`` says it.
+
+Rule: a block belongs to the sessions that were served it, and has the smallest of their ranks. The victim
+is a block of the largest rank, of those the one that is free for the longest time. So of one session go
+first the branches it left, then the tail of its newest prompt; a finished session goes at once, its rank
+being the largest; sessions of equal rank go least recently used first, and if nothing is known of any this
+is LRU.
+
+Blocks of the same owners are a group: a queue in the order of release. A heap holds the groups by rank,
+then by the release of their first block. Later victims may have overtaken what an entry says: it is
+corrected when it comes to the top. An entry that has another version than its group is void, and dropped
+there.
+
+Ranks are read when a victim is asked for: of groups that have free blocks again, and, ``n_rebuild`` steps
+after the last time, of all. For one victim at most ``MOST_READ`` groups are read, first those that never
+were, then those read longest ago: with 10,000 sessions a rank is 20 such readings old at most.
+
+The ``MOST_OWNERS`` owners that joined last are remembered. A block that had more is a crowd's: it goes
+after all others, unless those remembered are all finished; then it goes before what will come back.
+
+Cost: O(1) per block hit, freed or cached; a run of blocks that change owners costs O(MOST_OWNERS) more. A
+victim is O(log groups), amortised: a victim pays for each correction. Reading g ranks is O(g log g).
+Memory: O(1) for each block of the pool, groups without blocks being forgotten.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush, heapreplace
+from itertools import chain, islice
+from typing import NamedTuple
+
+from keepwarm.policies._held import check_not_held
+from keepwarm.policies.base import BlockId, CachedBlock
+from keepwarm.policies.sessions import SessionId, SessionRanks, SessionVictimOrder, Tier
+
+N_REBUILD = 3  # steps of the engine
+MOST_READ = 512
+MOST_OWNERS = 8
+
+_NOBODY = SessionId("")
+
+
+class _Place(NamedTuple):
+    """A rank turned round, so that the smallest goes first."""
+
+    minus_tier: int
+    minus_tau_s: float
+
+
+_UNKNOWN = _Place(-Tier.TOOL, 0.0)  # as a session never heard of
+_NONE = _Place(0, float("nan"))
+_CROWD = _Place(1, 0.0)  # behind every tier
+_CROWD_GONE = _Place(-Tier.TOOL, float("-inf"))
+
+
+@dataclass(slots=True, eq=False)
+class _Group:
+    """Blocks of the same owners. ``blocks`` of them are in use or free; version 0 is in the heap nowhere."""
+
+    key: tuple[frozenset[SessionId], bool]
+    owners: tuple[SessionId, ...]  # who joined last at the end
+    crowded: bool
+    blocks: int = 0
+    free: OrderedDict[BlockId, int] = field(default_factory=OrderedDict)  # when each was freed
+    place: _Place = _UNKNOWN
+    version: int = 0
+
+    def first_freed(self) -> int:
+        """When the first of its free blocks was freed."""
+        return next(iter(self.free.values()))
+
+
+class _Entry(NamedTuple):
+    """Of the heap; no two have the same version, so groups are never compared."""
+
+    place: _Place
+    freed: int
+    version: int
+    group: _Group
+
+
+class _Reading:
+    """The ranks of one moment, each asked for once. ``faults``: sessions of which no rank could be had."""
+
+    def __init__(self, ranks: SessionRanks) -> None:
+        self.faults = 0
+        self._ranks = ranks
+        self._places: dict[SessionId, _Place] = {}
+
+    def place_of(self, group: _Group) -> _Place:
+        """That of the owner who comes back first."""
+        place = max(map(self._place_of, group.owners))
+        if not group.crowded:
+            return place
+        return _CROWD_GONE if place.minus_tier == -Tier.FINISHED else _CROWD
+
+    def _place_of(self, session: SessionId) -> _Place:
+        place = self._places.get(session)
+        if place is None:
+            place = self._places[session] = self._read(session)
+        return place
+
+    def _read(self, session: SessionId) -> _Place:
+        try:
+            tier, tau_s = self._ranks.rank(session)
+            place = _Place(-int(tier), -float(tau_s))
+        except Exception:  # noqa: BLE001 - whoever predicts may fail; the server must not
+            place = _NONE
+        if place.minus_tau_s == place.minus_tau_s:
+            return place
+        self.faults += 1
+        return _UNKNOWN
+
+
+class CacheWise(SessionVictimOrder):
+    """Groups of blocks by owners, in a heap. ``rank_faults`` counts ranks that raised or were none.
+
+    Raises ``ValueError`` if ``n_rebuild`` is not positive.
+    """
+
+    name = "cachewise"
+
+    def __init__(self, capacity_blocks: int, ranks: SessionRanks, *, n_rebuild: int = N_REBUILD) -> None:
+        super().__init__(capacity_blocks, ranks)
+        if n_rebuild < 1:
+            raise ValueError(f"n_rebuild {n_rebuild!r}: read the ranks again after 1 step or more")
+        self.rank_faults = 0
+        self._n_rebuild = n_rebuild
+        self._start()
+
+    def _start(self) -> None:
+        self._session = _NOBODY
+        self._steps = 0  # since all ranks were read
+        self._freed = 0
+        self._version = 0
+        self._held: dict[BlockId, CachedBlock] = {}
+        self._group_of: dict[BlockId, _Group] = {}  # of every cached block, in use or free
+        self._groups: dict[tuple[frozenset[SessionId], bool], _Group] = {}
+        self._unread: OrderedDict[_Group, None] = OrderedDict()  # have free blocks, are not in the heap
+        self._read: OrderedDict[_Group, None] = OrderedDict()  # have free blocks, read longest ago first
+        self._heap: list[_Entry] = []
+        self._own: _Group | None = None  # of the session served, and nobody else
+        self._joined: tuple[_Group, _Group] | None = None  # before and after it joined
+
+    def serve(self, session: SessionId) -> None:
+        """Blocks hit or cached from here on are served to ``session``."""
+        if session != self._session:
+            self._session = session
+            self._own = self._joined = None
+
+    def begin_step(self) -> None:
+        """Count it."""
+        self._steps += 1
+
+    def reconsider(self, session: SessionId) -> None:
+        """Read its rank at the next victim, for the blocks that it alone owns."""
+        group = self._groups.get((frozenset((session,)), False))
+        if group is not None and group.free:
+            self._read.pop(group, None)
+            self._unread[group] = None
+            group.version = 0
+
+    def on_cache(self, block: CachedBlock) -> None:
+        """New content belongs to the session served."""
+        self._own = self._move(block.id, self._own or self._group((self._session,)))
+
+    def on_hit(self, block: CachedBlock, *, was_free: bool) -> None:
+        """The session served joins the owners; a free block leaves its queue."""
+        group = self._group_of.get(block.id)
+        if was_free:
+            del self._held[block.id]
+            if group is not None:
+                self._take(block.id, group)
+        if group is None:
+            self.on_cache(block)
+        elif self._session not in group.owners:
+            before, after = self._joined or (None, None)
+            if before is not group or after is None:
+                after = self._group((*group.owners, self._session), crowded=group.crowded)
+            self._joined = (group, self._move(block.id, after))
+
+    def on_free(self, blocks: Sequence[CachedBlock]) -> None:
+        """To the end of the queues of their groups, one after the other."""
+        check_not_held(blocks, self._held)
+        for block in blocks:
+            group = self._group_of.get(block.id)
+            if group is None:  # cached before anybody told
+                self.on_cache(block)
+                group = self._group_of[block.id]
+            if not group.free:
+                self._unread[group] = None
+            self._held[block.id] = block
+            group.free[block.id] = self._freed
+            self._freed += 1
+
+    def pop_victim(self) -> CachedBlock:
+        """Take the first block of the first group."""
+        if not self._held:
+            raise LookupError("no block is held")
+        if self._unread or self._steps >= self._n_rebuild:
+            self._read_ranks()
+        group = self._first()
+        block_id = next(iter(group.free))
+        self._take(block_id, group)
+        return self._held.pop(block_id)
+
+    def on_evict(self, block: CachedBlock) -> None:
+        """Forget its owners."""
+        group = self._group_of.pop(block.id, None)
+        if group is not None:
+            self._leave(group)
+
+    def on_reset(self) -> list[BlockId]:
+        """Empty all queues and forget all owners."""
+        blocks = list(self)
+        self._start()
+        return blocks
+
+    def __iter__(self) -> Iterator[BlockId]:
+        """Exact if no more than ``MOST_READ`` groups hold free blocks."""
+        reading, to_read = _Reading(self.ranks), set(self._to_read())
+        ordered = sorted(
+            (place, freed, block_id)
+            for group in chain(self._read, self._unread)
+            for place in (reading.place_of(group) if group in to_read else group.place,)
+            for block_id, freed in group.free.items()
+        )
+        return iter([block_id for _, _, block_id in ordered])
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def _group(self, owners: tuple[SessionId, ...], *, crowded: bool = False) -> _Group:
+        """The group of these owners, made if it is not there."""
+        crowded = crowded or len(owners) > MOST_OWNERS
+        owners = owners[-MOST_OWNERS:]
+        key = (frozenset(owners), crowded)
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = _Group(key, owners, crowded)
+        return group
+
+    def _move(self, block_id: BlockId, group: _Group) -> _Group:
+        """Make a block that is not free one of ``group``, which may have lost its last one meanwhile."""
+        if not group.blocks:
+            group = self._groups.setdefault(group.key, group)
+        before = self._group_of.get(block_id)
+        self._group_of[block_id] = group
+        group.blocks += 1
+        if before is not None:
+            self._leave(before)
+        return group
+
+    def _leave(self, group: _Group) -> None:
+        group.blocks -= 1
+        if not group.blocks:
+            del self._groups[group.key]
+
+    def _take(self, block_id: BlockId, group: _Group) -> None:
+        """A free block leaves the queue of its group."""
+        del group.free[block_id]
+        if not group.free:
+            group.version = 0
+            self._read.pop(group, None)
+            self._unread.pop(group, None)
+
+    def _to_read(self) -> list[_Group]:
+        """The groups whose ranks are to be read for the next victim."""
+        groups = self._unread if self._steps < self._n_rebuild else chain(self._unread, self._read)
+        return list(islice(groups, MOST_READ))
+
+    def _read_ranks(self) -> None:
+        reading, groups = _Reading(self.ranks), self._to_read()
+        for group in groups:
+            group.place = reading.place_of(group)
+            self._version += 1
+            group.version = self._version
+            self._unread.pop(group, None)
+            self._read[group] = None
+            self._read.move_to_end(group)
+        self.rank_faults += reading.faults
+        if self._steps >= self._n_rebuild:
+            self._steps = 0
+        if len(self._heap) + len(groups) >= 2 * len(self._read):  # half of it would be void
+            self._heap = [self._entry(group) for group in self._read]
+            heapify(self._heap)
+        else:
+            for group in groups:
+                heappush(self._heap, self._entry(group))
+
+    def _entry(self, group: _Group) -> _Entry:
+        return _Entry(group.place, group.first_freed(), group.version, group)
+
+    def _first(self) -> _Group:
+        """The group that gives the next victim."""
+        while True:
+            entry = self._heap[0]
+            group = entry.group
+            if group.version != entry.version:
+                heappop(self._heap)
+            elif group.first_freed() != entry.freed:
+                heapreplace(self._heap, self._entry(group))
+            else:
+                return group
