@@ -84,8 +84,8 @@ class Engine:
         """Whether a look-up would find the block."""
         return self.pool.is_cached(block_hash)
 
-    def add(self, request: ServerRequest, now_s: float = 0.0) -> None:
-        """A request arrives and waits. Mutates.
+    def add(self, request: ServerRequest, now_s: float = 0.0) -> RequestState:
+        """A request arrives and waits; its state, which is kept up to date until it ends. Mutates.
 
         Raises InputError if its id is taken, or if a server of these limits refused it or never finished it.
         """
@@ -120,6 +120,7 @@ class Engine:
         self._states[request.id] = state
         self.sessions.arrived(request.session, state.need_blocks, now_s)
         self.waiting.add(state)
+        return state
 
     def abort(self, request_id: RequestId) -> bool:
         """Give up a request wherever it is; False if it is not there (any more). Mutates."""
