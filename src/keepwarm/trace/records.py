@@ -21,13 +21,16 @@ class HashedPrompt(msgspec.Struct, frozen=True, kw_only=True):
     """A prompt of which only block ids are recorded (Mooncake, Bailian, agent sessions).
 
     ``hash_ids`` name blocks of ``block_size`` tokens, equal ids mean an equal prefix;
-    ``scope`` is put before each id where ids are local to a session.
+    ``scope`` is put before each id where ids are local to a session. ``tool_tokens`` and
+    ``system_tokens`` are how much of the prompt's head are tools and system text.
     """
 
     hash_ids: list[int]
     block_size: int
     input_tokens: int
     scope: str | None = None
+    tool_tokens: int | None = None
+    system_tokens: int | None = None
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +60,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage = Usage()
     ttft_s: float | None = None
     end_s: float | None = None
+    gap_s: float | None = None  # since the answer before, as recorded beside the times
+    after_tool: bool | None = None  # the new part of the prompt is a tool's result; None: see the messages
     chat_template: str | None = None  # file name the record asks for, resolved beside the trace
     block_size: int | None = None  # from the record's ``engine``
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
+
+import msgspec
 
 from keepwarm.trace.readers.base import CERTAIN, Reader, Unusable
 from keepwarm.trace.readers.chat import kind
@@ -17,11 +19,12 @@ BLOCK_SIZE_TOKENS = 64
 class AgentSessionsReader(Reader):
     """Hash-only traces of coding-agent sessions, one session a line, as kv-cache-tester keeps them.
 
-    A line holds `id`, `block_size` and `requests`, each with `t` (seconds since the start of the session),
-    `model`, `in` and `out` (tokens), `hash_ids`, `api_time` and `ttft` (seconds). Entries of the type
-    `subagent` nest `requests` of their own, timed from the entry's `t`; they are a session of their own,
-    named `session/agent`. Ids of full blocks only, local to the session and its subagents, which share
-    them. There are no absolute times: sessions all start at 0 and overlap.
+    A line holds `id`, `block_size`, `tool_tokens`, `system_tokens` and `requests`, each with `t` (seconds
+    since the start of the session), `model`, `in` and `out` (tokens), `hash_ids`, `api_time`, `ttft` and
+    `think_time` (seconds), and `input_types`, what is new in its prompt. Entries of the type `subagent` nest
+    `requests` of their own, timed from the entry's `t`; they are a session of their own, named
+    `session/agent`. Ids of full blocks only, local to the session and its subagents, which share them.
+    There are no absolute times: sessions all start at 0 and overlap.
     """
 
     name = "agent-sessions"
@@ -46,33 +49,50 @@ class AgentSessionsReader(Reader):
         session = as_text(record.get("id")) or f"line-{line}"
         block_size = as_count(record.get("block_size")) or BLOCK_SIZE_TOKENS
         scope = None if record.get("hash_id_scope") == "global" else session
+        common = _Common(line, block_size, scope, *_head_tokens(record))
         for number, entry in enumerate(entries):
             try:
-                yield from _entry(entry, session, f"{session}/{number}", (block_size, scope, line), 0.0)
+                yield from _entry(entry, session, f"{session}/{number}", common, 0.0)
             except Unusable as error:
                 yield Skipped(line, f"requests[{number}]: {error}")
 
 
-def _entry(
-    entry: Any, session: str, request_id: str, common: tuple[int, str | None, int], start_s: float
-) -> Iterator[Request]:
+class _Common(NamedTuple):
+    """What all requests of one line, or of one subagent in it, have in common."""
+
+    line: int
+    block_size: int
+    scope: str | None
+    tool_tokens: int | None
+    system_tokens: int | None
+
+
+def _head_tokens(record: JsonObject) -> tuple[int | None, int | None]:
+    return as_count(record.get("tool_tokens")), as_count(record.get("system_tokens"))
+
+
+def _entry(entry: Any, session: str, request_id: str, common: _Common, start_s: float) -> Iterator[Request]:
     if not isinstance(entry, dict):
         raise Unusable(f"it is {kind(entry)}; an object is expected")
     time_s = as_duration(entry.get("t"))
     if "requests" in entry:
         agent = as_text(entry.get("agent_id")) or request_id.rpartition("/")[2]
+        own = _Common(common.line, common.block_size, common.scope, *_head_tokens(entry))
         for number, nested in enumerate(as_list(entry["requests"])):
             nested_start = start_s + (time_s or 0.0)
             if isinstance(nested, dict) and "requests" in nested:
                 raise Unusable("a subagent within a subagent is not known in this format")
-            yield from _entry(nested, f"{session}/{agent}", f"{request_id}.{number}", common, nested_start)
+            yield from _entry(nested, f"{session}/{agent}", f"{request_id}.{number}", own, nested_start)
         return
-    block_size, scope, line = common
     begun = None if time_s is None else start_s + time_s
     api_time = as_duration(entry.get("api_time"))
-    hashed = hashed_prompt(entry, block_size, length_key="in", scope=scope)
+    hashed = hashed_prompt(entry, common.block_size, length_key="in", scope=common.scope)
+    hashed = msgspec.structs.replace(
+        hashed, tool_tokens=common.tool_tokens, system_tokens=common.system_tokens
+    )
+    new_parts = entry.get("input_types")
     yield Request(
-        line=line,
+        line=common.line,
         id=request_id,
         time_s=begun,
         session=session,
@@ -81,4 +101,6 @@ def _entry(
         usage=Usage(prompt_tokens=hashed.input_tokens, output_tokens=as_count(entry.get("out"))),
         ttft_s=as_duration(entry.get("ttft")),
         end_s=None if begun is None or api_time is None else begun + api_time,
+        gap_s=as_duration(entry.get("think_time")),
+        after_tool="tool_result" in new_parts if isinstance(new_parts, list) else None,
     )

@@ -54,7 +54,7 @@ def hashed_prompt(
     hash_ids = record.get("hash_ids")
     if not isinstance(hash_ids, list):
         raise Unusable(f"hash_ids is {kind(hash_ids)}; a list is expected")
-    if not all(type(hash_id) is int for hash_id in hash_ids):
+    if not set(map(type, hash_ids)) <= {int}:
         raise Unusable("hash_ids holds something else than whole numbers")
     size = as_count(record.get("block_size")) or block_size
     if len(hash_ids) > -(-input_tokens // size):
