@@ -1,0 +1,1 @@
+"""How long tool calls ran, from transcripts of agents and from CSV."""
