@@ -9,7 +9,7 @@ before, else less the time of the request before; never below 0, and 0 where tim
 answer before has no recorded end, its time is part of the gap.
 
 **Trigger.** ``TOOL`` where what is new in the prompt holds a tool's result, else ``HUMAN``. The call is known
-where messages are: of several made at once, the first.
+where messages are; several made side by side are one (``reuse.calls.joined``).
 
 **Answer.** One recorded as empty has one token: a server samples at least that.
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keepwarm.reuse.calls import ToolCall
+from keepwarm.reuse.calls import ToolCall, joined
 from keepwarm.trace.records import JsonObject, Request
 
 _RESULT_ROLES = ("tool", "function")
@@ -16,20 +16,26 @@ def after_tool(request: Request) -> bool:
 
 
 def call_before(request: Request) -> ToolCall | None:
-    """The call whose result is new in this request; of several made at once, the first."""
+    """The call whose result is new in this request; several made side by side are one."""
     if not request.messages or not after_tool(request):
         return None
     for message in reversed(request.messages):
         if message.get("role") == "assistant":
-            return _first_call(message)
+            return joined(_calls(message))
     return None
 
 
-def _first_call(message: JsonObject) -> ToolCall | None:
-    calls = message.get("tool_calls")
-    call = calls[0] if isinstance(calls, list) and calls else {"function": message.get("function_call")}
-    function = call.get("function") if isinstance(call, dict) else None
-    if not isinstance(function, dict) or not isinstance(function.get("name"), str):
-        return None
-    arguments = function.get("arguments")
-    return ToolCall(function["name"], arguments if isinstance(arguments, str) else "")
+def _calls(message: JsonObject) -> list[ToolCall]:
+    made = message.get("tool_calls")
+    if not isinstance(made, list):
+        made = [{"function": message.get("function_call")}]
+    functions = (call.get("function") for call in made if isinstance(call, dict))
+    return [
+        ToolCall(function["name"], _text(function.get("arguments")))
+        for function in functions
+        if isinstance(function, dict) and isinstance(function.get("name"), str)
+    ]
+
+
+def _text(arguments: object) -> str:
+    return arguments if isinstance(arguments, str) else ""
