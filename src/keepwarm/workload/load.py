@@ -9,7 +9,7 @@ before, else less the time of the request before; never below 0, and 0 where tim
 answer before has no recorded end, its time is part of the gap.
 
 **Trigger.** ``TOOL`` where what is new in the prompt holds a tool's result, else ``HUMAN``. The call is known
-where messages are; several made side by side are one (``reuse.calls.joined``).
+where messages are; several made side by side are one.
 
 **Answer.** One recorded as empty has one token: a server samples at least that.
 """
@@ -30,6 +30,7 @@ from keepwarm._progress import Increments, Progress, Silent
 from keepwarm.policies.base import BlockHash
 from keepwarm.policies.sessions import SessionId
 from keepwarm.reuse.calls import ToolCall
+from keepwarm.reuse.messages import calls_of
 from keepwarm.trace.blocks import Encoded, block_size_of, encoded_hashes, encoded_ids
 from keepwarm.trace.encode import PromptEncoder, choose_encoder
 from keepwarm.trace.open import Trace, open_trace
@@ -37,9 +38,9 @@ from keepwarm.trace.records import Request
 from keepwarm.trace.slabs import HashSlabs
 from keepwarm.workload.base import SessionTrace, Trigger, Turn, Workload
 from keepwarm.workload.heads import SharedHeads
-from keepwarm.workload.messages import after_tool, call_before
 
 _ENCODER_CACHE_BYTES = 128 << 20
+_RESULT_ROLES = ("tool", "function")
 _MOST_TOKENS = 1 << 28  # far above any model's context: more is a damaged record
 
 
@@ -129,6 +130,7 @@ class _Gathered:
         session = SessionId(request.session or request.id)
         if self._heads is not None and request.hashed is not None:
             blocks = self._heads.shared(session, request.model, request.hashed, blocks)
+        after_tool = _is_after_tool(request)
         kept = _Kept(
             encoded.prompt_tokens,
             max(1, _output_tokens(request) or 0),
@@ -136,8 +138,8 @@ class _Gathered:
             request.time_s,
             request.end_s,
             request.gap_s,
-            Trigger.TOOL if after_tool(request) else Trigger.HUMAN,
-            call_before(request),
+            Trigger.TOOL if after_tool else Trigger.HUMAN,
+            calls_of(request.messages) if after_tool else None,
         )
         self.kept.setdefault(session, []).append(kept)
 
@@ -208,6 +210,12 @@ def _output_tokens(request: Request) -> int | None:
     if request.answer_token_ids is not None:
         return len(request.answer_token_ids)
     return request.usage.output_tokens
+
+
+def _is_after_tool(request: Request) -> bool:
+    if request.after_tool is not None:
+        return request.after_tool
+    return bool(request.messages) and request.messages[-1].get("role") in _RESULT_ROLES
 
 
 def _turns(requests: list[_Kept], numbered: Iterator[Sequence[BlockHash]]) -> Iterator[Turn]:
