@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from keepwarm._errors import InputError
 from keepwarm.cli.output import write_error, write_text
+
+if TYPE_CHECKING:
+    from keepwarm.hints import HintClient
 
 UpstreamUrl = Annotated[
     str,
@@ -36,6 +40,23 @@ SessionHeader = Annotated[
 Append = Annotated[
     bool, typer.Option("--append", help="Go on in a file that is already there; without it none is touched.")
 ]
+HintsTo = Annotated[
+    str | None,
+    typer.Option(
+        "--hints-to",
+        metavar="URL",
+        help="Control endpoint of keepwarm's plugin in vLLM, told what sessions do between requests.",
+        show_default=False,
+    ),
+]
+HintsTokenEnv = Annotated[
+    str,
+    typer.Option(
+        "--hints-token-env",
+        metavar="NAME",
+        help="Variable of the environment that holds the endpoint's token.",
+    ),
+]
 
 
 def command(
@@ -45,6 +66,8 @@ def command(
     host: Host = "127.0.0.1",
     session_header: SessionHeader = "X-Session-ID",
     append: Append = False,
+    hints_to: HintsTo = None,
+    hints_token_env: HintsTokenEnv = "KEEPWARM_CONTROL_TOKEN",  # noqa: S107 - the name of a variable
 ) -> None:
     """Stand between an application and its OpenAI-compatible server, and record the requests.
 
@@ -53,7 +76,8 @@ def command(
     from keepwarm._text import counted
     from keepwarm.replay.recorder import RecorderOptions, record, upstream_of
 
-    options = RecorderOptions(upstream_of(upstream), out, host, port, session_header, append)
+    hints = None if hints_to is None else _hint_client(hints_to, hints_token_env)
+    options = RecorderOptions(upstream_of(upstream), out, host, port, session_header, append, hints)
 
     def announce(address: str, repair: str | None) -> None:
         if repair is not None:
@@ -65,8 +89,24 @@ def command(
     summary = record(options, announce)
     requests = counted(summary.requests, "request")
     write_text(f"{requests} recorded, {summary.failed} of them failed, in {str(summary.path)!r}\n")
+    if hints is not None:
+        hints.close()
+        lost = hints.failed + hints.dropped
+        write_text(f"{counted(hints.sent, 'hint')} taken by {hints_to}, {lost} lost\n")
     if summary.lost:
         raise InputError(
             f"{counted(summary.lost, 'line')} could not be written to {str(out)!r}: {summary.problem}; "
             "make room and record again"
         )
+
+
+def _hint_client(url: str, token_env: str) -> HintClient:
+    from keepwarm.hints import HintClient
+
+    token = os.environ.get(token_env, "").strip()
+    if not token:
+        raise InputError(
+            f"--hints-to needs the token of the control endpoint, and {token_env!r} is not set; set it, or "
+            "name another variable with --hints-token-env"
+        )
+    return HintClient(url, token)

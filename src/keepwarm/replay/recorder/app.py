@@ -13,6 +13,7 @@ import msgspec
 from keepwarm.replay.recorder.capture import capture_for
 from keepwarm.replay.recorder.exchange import Exchange, Tally
 from keepwarm.replay.recorder.headers import Headers, forwarded, host_name, relocated
+from keepwarm.replay.recorder.hinting import tell_of
 from keepwarm.replay.recorder.journal import Journal
 from keepwarm.replay.recorder.options import MAX_BODY_BYTES, RecorderOptions, is_loopback_host
 
@@ -44,6 +45,7 @@ class RecordingProxy:
         self._checks_host = options.is_loopback
         self._transport = transport
         self._journal = journal
+        self._hints = options.hints
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         assert scope["type"] == "http"
@@ -80,6 +82,8 @@ class RecordingProxy:
             self._journal.write(exchange.line())
         except Exception as error:  # noqa: BLE001 - a request is answered whether or not it can be recorded
             self._journal.give_up(f"{type(error).__name__}: a bug in keepwarm, please report it")
+        if self._hints is not None and exchange.answer is not None:
+            tell_of(self._hints, exchange.answer)
         self.tally.failed += exchange.failure is not None
 
     async def _watched(self, scope: Message, receive: Receive, send: Send, exchange: Exchange | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from typing import NamedTuple
 
 import msgspec
 
@@ -18,6 +19,13 @@ from keepwarm.replay.recorder.lines import (
     without_cut_secret,
 )
 from keepwarm.replay.recorder.options import MAX_BODY_BYTES
+
+
+class Answer(NamedTuple):
+    """A complete answer to a request of a session, as JSON."""
+
+    session_id: str
+    response: msgspec.Raw
 
 
 class Exchange:
@@ -39,6 +47,8 @@ class Exchange:
         self.failure: Failure | None = None
         self.is_kept = False
         """Whether the line was written."""
+        self.answer: Answer | None = None
+        """What a server can be told of, once the line was made."""
 
     def body(self, chunk: bytes) -> None:
         """The next bytes of the request body."""
@@ -77,6 +87,9 @@ class Exchange:
         body = recorded_body(bytes(self._body))
         secrets = self._secrets | body.secrets
         response = recorded_response(captured.response)
+        session_id = body.session_id or self._session_id  # as vLLM has it: the body comes first
+        if session_id and captured.response is not None and self.failure is None:
+            self.answer = Answer(session_id, captured.response)
         unrecorded = {"body": self._why_no_body(), "response": captured.unrecorded}
         line = Line(
             id=str(uuid.uuid4()),

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import httpx2
 
 from keepwarm._errors import InputError
+from keepwarm.hints import HintClient
 from keepwarm.replay.recorder.headers import is_credential
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
@@ -37,7 +38,10 @@ class Upstream(NamedTuple):
 
 
 class RecorderOptions(NamedTuple):
-    """A recording: where requests go, where lines go, where clients connect (``port`` 0: any free one)."""
+    """A recording: where requests go, where lines go, where clients connect (``port`` 0: any free one).
+
+    ``hints`` tell the server what sessions do between their requests; whoever made it closes it.
+    """
 
     upstream: Upstream
     out: Path
@@ -45,6 +49,7 @@ class RecorderOptions(NamedTuple):
     port: int = 8001
     session_header: str = "X-Session-ID"
     append: bool = False
+    hints: HintClient | None = None
 
     @property
     def is_loopback(self) -> bool:
