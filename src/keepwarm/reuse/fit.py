@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 MIN_SAMPLES = 30  # behind every curve
-MIN_SIMILARITY = 0.1
-_MIN_CALLS_OF_TERM = 3
+MIN_SIMILARITY = 0.05
+_MIN_CALLS_OF_TERM = 5
 _MAX_TERMS = 4_096
 _MAX_CENTROID_TERMS = 64
 _MAX_TOOLS = 1_000

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 
 from keepwarm.reuse.calls import ToolCall
 
@@ -21,6 +20,10 @@ _SHELLS = frozenset(
 _WORD = re.compile(r"[A-Za-z0-9_.+-]+|<<|>>|&&|\|\||[|<>&;]")
 _ESCAPE = re.compile(r"\\[nrt]")
 _LONG_NUMBER = re.compile(r"\d{4,}")
+# What agents wrap a command in: {"command": ["bash", "-lc", "..."]}.
+_WRAPPER = re.compile(r'\s*(?:\{\s*"(?:command|cmd)"\s*:)?\s*(?:\[\s*"[a-z/]*sh"\s*,\s*"-l?c"\s*,)?')
+_BEGINNING = "^"
+_JOINS = frozenset(("&&", "||", ";", "|"))
 
 
 def tool_of(call: ToolCall) -> str:
@@ -30,13 +33,21 @@ def tool_of(call: ToolCall) -> str:
 
 
 def terms_of(arguments: str) -> list[str]:
-    """Words and pairs of neighbours in the first ``MAX_CHARACTERS``: at most 127. Never raises.
+    """Words and pairs of neighbours in the first ``MAX_CHARACTERS``: at most 128. Never raises.
 
-    Escaped line ends of JSON are blanks; a number of four digits or more is a ``#``.
+    The beginning of each command counts as a neighbour: ``^ pip`` tells ``pip install`` from a mention of it.
+    Escaped line ends of JSON are blanks; four digits or more are a ``#``.
     """
-    text = _ESCAPE.sub(" ", arguments[:MAX_CHARACTERS]).lower()
-    words = [_short(word) for word in _WORD.findall(text)[:MAX_WORDS]]
-    return [*words, *(f"{left} {right}" for left, right in pairwise(words))]
+    text = arguments[:MAX_CHARACTERS]
+    wrapper = _WRAPPER.match(text)
+    words = _WORD.findall(_ESCAPE.sub(" ", text[wrapper.end() if wrapper else 0 :]).lower())
+    terms: list[str] = []
+    before = _BEGINNING
+    for word in map(_short, words[:MAX_WORDS]):
+        terms.append(word)
+        terms.append(f"{before} {word}")
+        before = _BEGINNING if word in _JOINS else word
+    return terms
 
 
 def _short(word: str) -> str:
