@@ -88,13 +88,15 @@ def _definitions(module: ast.Module) -> Iterable[tuple[str, Any]]:
                 )
 
 
-def differences(modules: Mapping[str, ModuleType]) -> list[str]:
+def differences(
+    modules: Mapping[str, ModuleType], fingerprints: Mapping[str, Mapping[str, str]] = FINGERPRINTS
+) -> list[str]:
     """Which functions of the loaded modules, given by the file they stand for, are not those of 0.32.0.
 
     Also one that somebody else has replaced. Raises ``OSError`` if a source cannot be read.
     """
     wrong = []
-    for file, expected in FINGERPRINTS.items():
+    for file, expected in fingerprints.items():
         module = modules[file]
         found = find(Path(str(module.__file__)).read_text(encoding="utf-8"), expected)
         for name, digest in expected.items():

@@ -14,22 +14,27 @@ from pathlib import Path
 
 SUFFIX = ".cachewise"
 SCHEDULING_MODES = ("fcfs", "cachewise", "active-set")
-SERVING_FAULT_KINDS = ("order", "stalled", "sessions", "step", "eviction", "model", "hints")
+SERVING_FAULT_KINDS = ("order", "stalled", "sessions", "step", "model")
+HINT_OUTCOMES = ("accepted", "refused", "dropped", "applied", "unknown", "late")
 
 _LAYOUT = 1  # first word of a file: files of other layouts are not read
 COUNTED = {
     "admissions": "Requests admitted by the queue order",
     "reordered_admissions": "Requests admitted while one that had come earlier waited",
-    "held_back_steps": "Steps in which requests waited and the order let none of them in",
+    "held_back_steps": "Steps in which the order held back all that still waited",
     "probes": "Blocks looked up, without a trace, to see what waiting requests would hit",
     "sessions_forgotten": "Sessions dropped from memory because there were too many",
     "sessions_by_prefix": "Requests that belong to a session by their prefix, because they named none",
     "malformed_session_ids": "Requests whose session id could not be used",
-    "hints": "Hints on sessions that were taken",
-    "refused_hints": "Hints on sessions that were malformed, unauthorised or too many",
 }
 _GAUGES = ("put_away", "scheduling", "sessions_known", "sessions_active", "sessions_paused", "prefill_ps")
-NAMES = ("layout", *COUNTED, *_GAUGES, *(f"fault_{kind}" for kind in SERVING_FAULT_KINDS))
+NAMES = (
+    "layout",
+    *COUNTED,
+    *_GAUGES,
+    *(f"fault_{kind}" for kind in SERVING_FAULT_KINDS),
+    *(f"hints_{outcome}" for outcome in HINT_OUTCOMES),
+)
 _SLOT = {name: index for index, name in enumerate(NAMES)}
 _SIZE = 8 * len(NAMES)
 _MASK = (1 << 64) - 1

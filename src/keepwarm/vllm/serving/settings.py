@@ -26,7 +26,6 @@ CONTROL_TOKEN_FILE = "KEEPWARM_CONTROL_TOKEN_FILE"  # noqa: S105 - the name of a
 
 SCHEDULINGS: dict[str, Scheduling] = {"fcfs": "fcfs", "cachewise": "cachewise", "active-set": "active-set"}
 EVICTIONS: dict[str, Eviction] = {"lru": "lru", "computecache": "computecache", "cachewise": "cachewise"}
-PROBES_PER_STEP = 32
 
 
 class ServingSettings(NamedTuple):
@@ -40,7 +39,6 @@ class ServingSettings(NamedTuple):
     eviction: Eviction | None = None
     reuse_model: str | None = None
     sessions: int = MOST_SESSIONS
-    probes_per_step: int = PROBES_PER_STEP
     fault_limit: int = 32
     control_port: int | None = None
     control_token: str | None = None
@@ -56,8 +54,7 @@ class ServingSettings(NamedTuple):
         return (
             f"scheduling={self.scheduling or 'fcfs'} eviction={self.eviction or 'stock'} "
             f"reuse_model={self.reuse_model or 'none'} sessions={self.sessions} "
-            f"probes_per_step={self.probes_per_step} fault_limit={self.fault_limit} "
-            f"control_port={self.control_port or 'none'}"
+            f"fault_limit={self.fault_limit} control_port={self.control_port or 'none'}"
         )
 
 
@@ -82,15 +79,29 @@ def read_serving_settings(environ: Mapping[str, str]) -> ServingReading:
         eviction=_eviction(environ, warnings),
         reuse_model=_text(environ, REUSE_MODEL),
         sessions=_whole(environ, "KEEPWARM_SESSIONS", default.sessions, 1, 1_000_000, warnings),
-        probes_per_step=_whole(
-            environ, "KEEPWARM_PROBES_PER_STEP", default.probes_per_step, 1, 10_000, warnings
-        ),
         fault_limit=_whole(environ, "KEEPWARM_FAULT_LIMIT", default.fault_limit, 1, 1_000_000, warnings),
         control_port=_port(environ, warnings),
         control_token=_text(environ, CONTROL_TOKEN),
         control_token_file=_text(environ, CONTROL_TOKEN_FILE),
     )
     return ServingReading(settings, warnings)
+
+
+def wants_cachewise(environ: Mapping[str, str]) -> bool:
+    """Whether sessions decide what is evicted. Never raises."""
+    return _eviction(environ, []) == "cachewise"
+
+
+def pool_environ(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment as the settings of the pool's hooks are read from it.
+
+    ``KEEPWARM_EVICTION=computecache`` is ``COMPUTECACHE_MODE=active``, ``lru`` is ``lru``; with ``cachewise``
+    the hooks are those of ``active``, with another order. Never raises.
+    """
+    eviction = _eviction(environ, [])
+    if eviction is None:
+        return dict(environ)
+    return {**environ, MODE: "lru" if eviction == "lru" else "active"}
 
 
 def _eviction(environ: Mapping[str, str], warnings: list[str]) -> Eviction | None:

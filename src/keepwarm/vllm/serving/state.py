@@ -31,10 +31,9 @@ logger = logging.getLogger("vllm.cachewise")
 class EngineState:
     """Of one engine. Inert: nothing happens here but what scheduler, pool and endpoint do with it.
 
-    ``serving`` is the session on whose behalf blocks are taken, cached and freed right now, None if unknown.
     Others join by putting callables into the lists, before the first step; what they raise is noted as a
     fault: ``on_step`` get the time, once per step before anything is scheduled; ``on_arrival`` a vLLM request
-    and its session when it has arrived; ``on_end`` the same when it has ended, its blocks free by then.
+    and its session, before the table hears that it arrived.
     """
 
     def __init__(
@@ -48,11 +47,9 @@ class EngineState:
         self.clock = clock
         self.faults = ServingFaults(counters, settings.fault_limit)
         self.table = SessionTable(self._estimator(), settings.sessions)
-        self.serving: SessionId | None = None
         self.sessions: dict[str, SessionId] = {}  # of the requests that wait or run, by request id
         self.on_step: list[Callable[[float], None]] = []
         self.on_arrival: list[Callable[[Any, SessionId], None]] = []
-        self.on_end: list[Callable[[Any, SessionId], None]] = []
 
     def session_of(self, request_id: str) -> SessionId | None:
         """The session of a request that waits or runs."""
