@@ -37,7 +37,8 @@ class Coefficients(NamedTuple):
         """Seconds of a step of this work (``StepWork``, spread out: this is called for every step)."""
         compute_s = self.token_s * tokens + self.pair_s * pairs
         memory_s = self.weights_s + self.context_s * context_tokens
-        return self.overhead_s + (compute_s if compute_s > memory_s else memory_s)
+        slower_s = compute_s if compute_s > memory_s else memory_s  # noqa: FURB136 - for every step
+        return self.overhead_s + slower_s
 
     def prefill_s_per_token(self, step_tokens: int, context_tokens: int) -> float:
         """Seconds per prompt token in a step full of one prompt, ``context_tokens`` into it."""

@@ -147,21 +147,30 @@ class Engine:
 
     def step(self, now_s: float = 0.0) -> StepResult:
         """Compute the tokens of one batch. Mutates. Nothing is scheduled only if no request is there."""
+        self._begin_step(now_s)
+        result = StepResult(preempted=self._preempted_by_reset)
+        self._preempted_by_reset = []
+        preempted_before = len(result.preempted)
+        chunk_tokens = self._chunk_tokens()
+        budget_tokens = self._continue_running(result, chunk_tokens)
+        if len(result.preempted) == preempted_before:
+            self._admit_waiting(result, budget_tokens, chunk_tokens)
+        self._sample(result)
+        return result
+
+    def _begin_step(self, now_s: float) -> None:
+        """Tell all who plan by steps."""
         self.sessions.now_s = now_s
         if self._by_session is not None:
             self._by_session.begin_step()
         self.waiting.begin_step(now_s)
-        result = StepResult(preempted=self._preempted_by_reset)
-        self._preempted_by_reset = []
-        preempted_before = len(result.preempted)
+
+    def _chunk_tokens(self) -> int:
+        """Most tokens that one request may compute in this step."""
         long_prefill_tokens = self.waiting.prefill_cap_tokens or self.config.long_prefill_tokens
         if not long_prefill_tokens or len(self) <= 1:  # nobody else to starve
-            long_prefill_tokens = self.config.step_tokens
-        budget_tokens = self._continue_running(result, long_prefill_tokens)
-        if len(result.preempted) == preempted_before:
-            self._admit_waiting(result, budget_tokens, long_prefill_tokens)
-        self._sample(result)
-        return result
+            return self.config.step_tokens
+        return long_prefill_tokens
 
     def _continue_running(self, result: StepResult, chunk_tokens: int) -> int:
         """Schedule what runs already; returns what is left of the token budget."""

@@ -12,7 +12,7 @@ from keepwarm.scheduling.sessions import SessionTable
 from keepwarm.serving.base import RequestId, StepResult
 from keepwarm.serving.clients import Client, Clients
 from keepwarm.serving.costs import Coefficients, pairs_within
-from keepwarm.serving.engine import Engine
+from keepwarm.serving.glide import GlidingEngine
 from keepwarm.serving.served import Served
 from keepwarm.workload.base import Trigger
 
@@ -31,7 +31,7 @@ class Ledger:
 class Loop:
     """One run of one server and its clients, from time 0 on."""
 
-    def __init__(self, engine: Engine, clients: Clients, costs: Coefficients) -> None:
+    def __init__(self, engine: GlidingEngine, clients: Clients, costs: Coefficients) -> None:
         self.engine = engine
         self.sessions: SessionTable = engine.sessions
         self.clients = clients
@@ -56,12 +56,24 @@ class Loop:
             self.now_s = max(self.now_s, clients.next_s)
         while clients.next_s <= self.now_s:
             self._send(clients.pop())
+        result = self._glide()
         started_s = self.now_s
-        result = self.engine.step(started_s)
+        if result is None:
+            if clients.next_s <= started_s:
+                return True
+            result = self.engine.step(started_s)
         self.now_s = started_s + self._duration_s(result)
         self.engine.sessions.now_s = self.now_s
         self._note(result, started_s)
         return True
+
+    def _glide(self) -> StepResult | None:
+        """As many equal steps as there are; the result of one that was begun and admitted somebody."""
+        glide = self.engine.glide(self.now_s, self.clients.next_s, self.costs)
+        self.now_s = glide.now_s
+        self.ledger.steps += glide.steps
+        self.ledger.evicted_blocks += glide.evicted_blocks
+        return glide.result
 
     def _send(self, client: Client) -> None:
         request = client.send()

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from keepwarm.serving.base import ServerConfig
 from keepwarm.serving.clients import Clients
-from keepwarm.serving.counting import CountingPool
-from keepwarm.serving.engine import Engine
+from keepwarm.serving.glide import GlidingEngine
 from keepwarm.serving.loop import Ledger, Loop
 from keepwarm.serving.options import ServingOptions
+from keepwarm.serving.pool import ServingPool
 from keepwarm.serving.population import choose
 from keepwarm.serving.row import LatencyS, Row, TtftS, WaitS, quantile
 from keepwarm.serving.rules import eviction, queue_order
@@ -37,8 +37,8 @@ def simulate(workload: Workload, options: ServingOptions) -> Row:
     costs = profile.coefficients()
     cast = choose(workload, options, capacity_blocks * workload.block_size)
     policy, sessions = eviction(options.eviction, capacity_blocks)
-    pool = CountingPool(capacity_blocks, policy)
-    engine = Engine(config, pool, queue_order(options.scheduling), sessions)
+    pool = ServingPool(capacity_blocks, policy)
+    engine = GlidingEngine(config, pool, queue_order(options.scheduling), sessions)
     engine.prefill_s_per_token = costs.prefill_s_per_token(
         config.step_tokens, _usual_context_tokens(workload)
     )
@@ -52,7 +52,7 @@ def _usual_context_tokens(workload: Workload) -> int:
     return prompts[len(prompts) // 2] // 2
 
 
-def _row(options: ServingOptions, ledger: Ledger, engine: Engine, pool: CountingPool) -> Row:
+def _row(options: ServingOptions, ledger: Ledger, engine: GlidingEngine, pool: ServingPool) -> Row:
     served = ledger.served
     by_session: defaultdict[int, float] = defaultdict(float)
     for one in served:
