@@ -9,6 +9,7 @@ import numpy as np
 
 from keepwarm.cache.pool import BlockPool
 from keepwarm.policies.lru import Lru
+from keepwarm.policies.sessions import SessionId
 from keepwarm.serving.base import RequestId, ServerConfig, ServerRequest
 from keepwarm.serving.engine import Engine
 from keepwarm.trace.hashes import block_hashes
@@ -46,6 +47,7 @@ class Lockstep:
         pool = BlockPool(config.capacity_blocks, Lru(config.capacity_blocks))
         self.model = Engine(config, pool)
         self.counts: Counter[str] = Counter()
+        self.now_s = 0.0
         self._contents = Contents()
         self._hashes: dict[str, list[int]] = {}
         self._linked: dict[str, int] = {}
@@ -56,8 +58,12 @@ class Lockstep:
         self._note("add", call)
         ids = np.array(call.prompt + call.output, dtype=np.int32)
         hashes = block_hashes(ids, self.config.block_size, salt=call.salt, lora=call.lora).tolist()
+        session = SessionId(call.session or "")
         self.model.add(
-            ServerRequest(RequestId(call.id), len(call.prompt), len(call.output), hashes, call.skip_reads)
+            ServerRequest(
+                RequestId(call.id), len(call.prompt), len(call.output), hashes, call.skip_reads, session
+            ),
+            self.now_s,
         )
         self.real.add(call)
         self._hashes[call.id], self._linked[call.id] = hashes, 0
@@ -84,7 +90,7 @@ class Lockstep:
 
     def step(self) -> bool:
         """One step on both sides; False if neither could do anything."""
-        ours, theirs = self.model.step(), self.real.step()
+        ours, theirs = self.model.step(self.now_s), self.real.step()
         self._note("step", theirs.scheduled)
         self._same("scheduled tokens", list(ours.scheduled.items()), theirs.scheduled)
         self._same("hit tokens", ours.hit_tokens, theirs.hit_tokens)
@@ -139,8 +145,11 @@ class Lockstep:
         self._same(
             "waiting", [s.request.id for s in self.model.waiting], [r.request_id for r in scheduler.waiting]
         )
-        self._same("free queue", pool.free_order(), list(self.real.free_order()))
+        self._compare_free()
         self._same("usage", 1.0 - pool.free_blocks / pool.capacity_blocks, scheduler.get_kv_cache_usage())
+
+    def _compare_free(self) -> None:
+        self._same("free queue", self.model.pool.free_order(), list(self.real.free_order()))
 
     def _count(self, theirs: RealStep) -> None:
         counts = self.counts

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 os.environ |= {"VLLM_LOGGING_LEVEL": "ERROR", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"}
 
@@ -60,6 +60,7 @@ class Call(NamedTuple):
     salt: str | None = None
     lora: str | None = None
     skip_reads: bool = False
+    session: str | None = None
 
 
 class RealStep(NamedTuple):
@@ -73,10 +74,10 @@ class RealStep(NamedTuple):
 
 
 class RealServer:
-    """vLLM's scheduler with the limits of ``config``."""
+    """vLLM's scheduler with the limits of ``config``, of the class given."""
 
-    def __init__(self, config: ServerConfig) -> None:
-        self.scheduler = _scheduler(config)
+    def __init__(self, config: ServerConfig, scheduler_class: Any = Scheduler) -> None:
+        self.scheduler = _scheduler(config, scheduler_class)
         self.pool = self.scheduler.kv_cache_manager.block_pool
         self.requests: dict[str, Request] = {}
         self.lookups = LookupCounts()
@@ -97,6 +98,7 @@ class RealServer:
             cache_salt=call.salt,
             block_hasher=self._hasher,
             arrival_time=0.0,
+            session_id=call.session,
         )
         self.requests[call.id] = request
         self._outputs[call.id] = call.output
@@ -189,7 +191,7 @@ def _lora(name: str) -> LoRARequest:
     return LoRARequest(name, 1 + sum(name.encode()), f"adapters/{name}")
 
 
-def _scheduler(config: ServerConfig) -> Scheduler:
+def _scheduler(config: ServerConfig, scheduler_class: Any) -> Any:
     blocks = config.capacity_blocks + 1  # the null block
     vllm_config = VllmConfig(
         model_config=ModelConfig(
@@ -215,7 +217,7 @@ def _scheduler(config: ServerConfig) -> Scheduler:
     attention = FullAttentionSpec(
         block_size=config.block_size, num_kv_heads=1, head_size=1, dtype=torch.float32
     )
-    return Scheduler(
+    return scheduler_class(
         vllm_config=vllm_config,
         kv_cache_config=KVCacheConfig(
             num_blocks=blocks, kv_cache_tensors=[], kv_cache_groups=[KVCacheGroupSpec(["layer"], attention)]
