@@ -364,7 +364,7 @@ class TestWorkPerAllocation:
                 )
 
             def _unused_blocks(self, block_id: BlockId) -> int:
-                return self._allocated_blocks - self._allocated_at_hit[block_id]
+                return self.allocated_blocks - self._allocated_at_hit[block_id]
 
             def pop_victim(self) -> CachedBlock:
                 probation, _ = parts(self)

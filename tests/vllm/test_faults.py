@@ -188,6 +188,8 @@ def inject(owner: Any, name: str, fault: Fault) -> list[int]:
         return faulty(*args, **options)
 
     setattr(owner, name, counting)
+    if name == "on_allocate":  # let nothing be said to be decided without it
+        owner.quiet_until = lambda: 0
     return calls
 
 
@@ -289,6 +291,7 @@ def test_without_a_decision_the_head_of_the_list_is_taken() -> None:
     server = hooked_server(settings("boundary"), counters)
     serve(server, seed=7)
     inject(server.pool.computecache.keeper.policy, "on_allocate", raises)
+    server.pool.computecache.keeper.quiet_until = 0
     head = [block.block_id for block in server.pool.free_block_queue.get_all_free_blocks()][:5]
     assert [block.block_id for block in server.pool.get_new_blocks(5)] == head
     assert faults(counters) == {"allocate": 1}

@@ -30,6 +30,7 @@ demoted at most once for each time it was freed.
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Container, Iterator, Sequence
 from heapq import heapify, heappop, heappush
@@ -96,7 +97,7 @@ class ComputeCache(VictimOrder):
         self._extra_demotions = extra_demotions
         self._uses = BlockUses(half_life_ticks=capacity_blocks if hits_decay else None, weights=weights)
         self.scanned_blocks = 0  # keep values read so far
-        self._allocated_blocks = 0
+        self.allocated_blocks = 0
         self._allocated_at_hit: dict[BlockId, int] = {}
         self._probation: OrderedDict[BlockId, CachedBlock] = OrderedDict()
         self._protected: OrderedDict[BlockId, CachedBlock] = OrderedDict()
@@ -110,6 +111,16 @@ class ComputeCache(VictimOrder):
     def first_protected(self) -> CachedBlock | None:
         """The block behind the boundary. O(1)."""
         return next(iter(self._protected.values()), None)
+
+    def quiet_until(self) -> float:
+        """The ``allocated_blocks`` up to which, but not with which, ``on_allocate`` has nothing to demote.
+
+        Valid until a block joins or leaves the protected part. Does not mutate; O(1).
+        """
+        if len(self._protected) > self._most_protected:
+            return 0
+        first = next(iter(self._protected), None)
+        return math.inf if first is None else self._allocated_at_hit[first] + self._stale_blocks
 
     def take(self, block: BlockId) -> bool:
         """Let go of a block wherever it stands; False if it is not held. Mutates; O(1)."""
@@ -145,18 +156,18 @@ class ComputeCache(VictimOrder):
     def count_hit(self, block: BlockId) -> None:
         """A block that stands in no part is hit. Mutates; O(1)."""
         self._uses.hit(block)
-        self._allocated_at_hit[block] = self._allocated_blocks
+        self._allocated_at_hit[block] = self.allocated_blocks
 
     def count_hits(self, blocks: Sequence[BlockId]) -> None:
         """Blocks that stand in no part are hit, in this order. Mutates; O(len(blocks))."""
         self._uses.hit_in_turn(blocks)
-        self._allocated_at_hit.update(dict.fromkeys(blocks, self._allocated_blocks))
+        self._allocated_at_hit.update(dict.fromkeys(blocks, self.allocated_blocks))
 
     def on_allocate(self, new_blocks: int, blank_blocks: int) -> None:  # noqa: ARG002 - blank ones turn over too
         """Move the boundary: first for stale blocks, then for the share; bounded by the blocks asked for."""
-        self._allocated_blocks += new_blocks
+        self.allocated_blocks += new_blocks
         left = new_blocks + self._extra_demotions
-        allocated_at_hit, stale_since = self._allocated_at_hit, self._allocated_blocks - self._stale_blocks
+        allocated_at_hit, stale_since = self._allocated_at_hit, self.allocated_blocks - self._stale_blocks
         while left and self._protected:
             first = next(iter(self._protected))
             if allocated_at_hit[first] > stale_since:
@@ -188,7 +199,7 @@ class ComputeCache(VictimOrder):
         self._protected.clear()
         self._uses.clear()
         self._allocated_at_hit.clear()
-        self._allocated_blocks = 0
+        self.allocated_blocks = 0
         return blocks
 
     def _demote_lowest(self, count: int) -> None:

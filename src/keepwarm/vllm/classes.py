@@ -60,8 +60,10 @@ def pool_class(stock_class: Any) -> Any:  # noqa: C901 - a method each, hardly a
                 kv_cache_group_id,
                 block_mask,
             )
-            new_blocks = blocks[num_cached_blocks:num_full_blocks]
-            self.computecache.cached(request, new_blocks, num_cached_blocks * block_size)
+            hooks = self.computecache
+            if hooks.hears_of_answers or num_cached_blocks * block_size < request.num_prompt_tokens:
+                new_blocks = blocks[num_cached_blocks:num_full_blocks]
+                hooks.cached(request, new_blocks, num_cached_blocks * block_size)
 
         def cache_partial_block(self, request: Any, block: Block, *args: Any, **options: Any) -> Any:
             key = stock_class.cache_partial_block(self, request, block, *args, **options)

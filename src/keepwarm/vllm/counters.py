@@ -53,13 +53,14 @@ _NAMES = (
     "scan_limit",
     "protected_blocks",
     "decision_time_ns",
+    "by_session",  # 1 if CacheWise names the victims
     *(f"fault_{kind}" for kind in FAULT_KINDS),
     *(f"evicted_{name}" for name in EVICTION_CLASSES),
     *(f"decisions_up_to_{bound}_ns" for bound in (*BOUNDS_NS, "any")),
 )
 SLOT = {name: index for index, name in enumerate(_NAMES)}
 _SIZE = 8 * len(_NAMES)
-_DECISIONS, _DECISION_TIME = SLOT["decisions"], SLOT["decision_time_ns"]
+_DECISION_TIME = SLOT["decision_time_ns"]
 _FIRST_BUCKET = SLOT[f"decisions_up_to_{BOUNDS_NS[0]}_ns"]
 _MASK = (1 << 64) - 1
 
@@ -70,12 +71,12 @@ class Counters:
     def __init__(self, shared: memoryview) -> None:
         self._shared = shared
         self.words = [0] * len(_NAMES)
-        self.times_ns: list[int] = []  # of decisions not counted yet
+        self.times_ns: list[int] = []  # of searches for blocks to move, not counted yet
         self.set("layout", _LAYOUT)
 
     def publish(self) -> None:
-        """Let readers see the counts as they are now. O(words + decisions since the last time)."""
-        self._count_decisions()
+        """Let readers see the counts as they are now. O(words + times since the last time)."""
+        self._count_times()
         self._shared[:] = memoryview(array("Q", self.words))
 
     def add(self, name: str, amount: int = 1) -> None:
@@ -90,14 +91,13 @@ class Counters:
         self.publish()
 
     def get(self, name: str) -> int:
-        """O(decisions since the last time)."""
-        self._count_decisions()
+        """O(times since the last time)."""
+        self._count_times()
         return self.words[SLOT[name]]
 
-    def _count_decisions(self) -> None:
+    def _count_times(self) -> None:
         times_ns, words = self.times_ns, self.words
         if times_ns:
-            words[_DECISIONS] += len(times_ns)
             words[_DECISION_TIME] += sum(times_ns)
             for time_ns in times_ns:
                 words[_FIRST_BUCKET + bisect_left(BOUNDS_NS, time_ns)] += 1
@@ -126,6 +126,11 @@ class Snapshot(NamedTuple):
     def mode(self) -> str | None:
         """None before the engine has made a pool."""
         return MODES[self.values["mode"] - 1] if self.values["mode"] else None
+
+    @property
+    def is_by_session(self) -> bool:
+        """Whether it is CacheWise's, not ComputeCache's."""
+        return bool(self.values["by_session"])
 
     @property
     def rule(self) -> str | None:

@@ -7,7 +7,7 @@ there ours joins ``MultiProcessCollector``, which every such registry has.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from keepwarm.vllm.counters import (
 )
 
 COUNTERS = {
-    "decisions": "Allocations for which the policy was asked",
+    "decisions": "Allocations before which the policy could move blocks",
     "reordered_decisions": "Allocations that took a block although one freed earlier stayed",
     "demoted_blocks": "Blocks that the policy moved towards the head of the free list",
     "scanned_blocks": "Free blocks whose keep value was read",
@@ -30,8 +30,25 @@ COUNTERS = {
 }
 
 
+TRIPPED = "Engines whose policy was put away after too many faults"
+# By the name of what is counted: the metric's name, and its text.
+EVICTION_COUNTERS = {
+    "decisions": ("decisions", COUNTERS["decisions"]),
+    "reordered_decisions": ("reordered_decisions", COUNTERS["reordered_decisions"]),
+    "demoted_blocks": ("moved_blocks", "Blocks brought to the head of the free list, as victims"),
+    "evicted_then_requested_tokens": (
+        "evicted_then_requested_tokens",
+        COUNTERS["evicted_then_requested_tokens"],
+    ),
+}
+EVICTION_ORDERS = {"cachewise": "active", "lru": "lru"}  # by the mode in which it is in effect
+
+
 class ComputeCacheCollector:
-    """Sums over the engines that write to ``directory``; empty until one has made its pool."""
+    """Sums over the engines that write to ``directory``; empty until one has made its pool.
+
+    Engines of ComputeCache and of CacheWise's eviction have families of their own.
+    """
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -43,29 +60,37 @@ class ComputeCacheCollector:
     def collect(self) -> Iterator[Any]:
         """Metric families; called once per scrape."""
         engines = [engine for engine in read_snapshots(self._directory) if engine.mode]
-        if engines:
-            yield from _counters(engines)
-            yield from _gauges(engines)
-            yield _decision_times(engines)
+        ours = [engine for engine in engines if not engine.is_by_session]
+        by_session = [engine for engine in engines if engine.is_by_session]
+        if ours:
+            yield from _counters(
+                "computecache", {name: (name, text) for name, text in COUNTERS.items()}, ours
+            )
+            yield from _gauges(ours)
+            yield _decision_times("computecache", ours)
+        if by_session:
+            yield from _counters("keepwarm_eviction", EVICTION_COUNTERS, by_session)
+            yield from _eviction_gauges(by_session)
+            yield _decision_times("keepwarm_eviction", by_session)
 
 
 def _total(engines: list[Snapshot], name: str) -> int:
     return sum(engine.values[name] for engine in engines)
 
 
-def _counters(engines: list[Snapshot]) -> Iterator[Any]:
+def _counters(prefix: str, counters: Mapping[str, tuple[str, str]], engines: list[Snapshot]) -> Iterator[Any]:
     from prometheus_client.core import CounterMetricFamily
 
-    for name, text in COUNTERS.items():
-        yield CounterMetricFamily(f"computecache_{name}", text, value=_total(engines, name))
+    for counted, (name, text) in counters.items():
+        yield CounterMetricFamily(f"{prefix}_{name}", text, value=_total(engines, counted))
     faults = CounterMetricFamily(
-        "computecache_faults", "Faults caught inside a hook; vLLM's own order was kept", labels=["kind"]
+        f"{prefix}_faults", "Faults caught inside a hook; vLLM's own order was kept", labels=["kind"]
     )
     for kind in FAULT_KINDS:
         faults.add_metric([kind], _total(engines, f"fault_{kind}"))
     yield faults
     evicted = CounterMetricFamily(
-        "computecache_evicted_blocks",
+        f"{prefix}_evicted_blocks",
         "Blocks taken from the free list, by what they held: nothing, content never hit, content hit",
         labels=["class"],
     )
@@ -87,14 +112,24 @@ def _gauges(engines: list[Snapshot]) -> Iterator[Any]:
     yield rules
     scan_limit = max(engine.values["scan_limit"] for engine in engines)
     for name, text, value in (
-        ("tripped", "Engines whose policy was put away after too many faults", _total(engines, "tripped")),
+        ("tripped", TRIPPED, _total(engines, "tripped")),
         ("scan_limit", "Keep values compared for one demotion, or in the window", scan_limit),
         ("protected_blocks", "Free blocks behind the boundary", _total(engines, "protected_blocks")),
     ):
         yield GaugeMetricFamily(f"computecache_{name}", text, value=value)
 
 
-def _decision_times(engines: list[Snapshot]) -> Any:
+def _eviction_gauges(engines: list[Snapshot]) -> Iterator[Any]:
+    from prometheus_client.core import GaugeMetricFamily
+
+    orders = GaugeMetricFamily("keepwarm_eviction_effective", "Engines with this order", labels=["eviction"])
+    for eviction, mode in EVICTION_ORDERS.items():
+        orders.add_metric([eviction], sum(engine.mode == mode for engine in engines))
+    yield orders
+    yield GaugeMetricFamily("keepwarm_eviction_tripped", TRIPPED, value=_total(engines, "tripped"))
+
+
+def _decision_times(prefix: str, engines: list[Snapshot]) -> Any:
     from prometheus_client.core import HistogramMetricFamily
 
     family: Any = HistogramMetricFamily  # its constructor has no types
@@ -104,8 +139,8 @@ def _decision_times(engines: list[Snapshot]) -> Any:
         so_far += _total(engines, f"decisions_up_to_{bound}_ns")
         buckets.append(("+Inf" if bound == "any" else repr(int(bound) / 1e9), so_far))
     return family(
-        "computecache_decision_seconds",
-        "Time of one decision",
+        f"{prefix}_decision_seconds",
+        "Time of one decision for which blocks had to be looked at",
         buckets=buckets,
         sum_value=_total(engines, "decision_time_ns") / 1e9,
     )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from time import monotonic
 from typing import Any
 
 from keepwarm.vllm.counters import EVICTION_CLASSES, MODES, SLOT, Counters
 from keepwarm.vllm.faults import Faults
 from keepwarm.vllm.keeper import REORDERED, Keeper
+from keepwarm.vllm.orders import MakeOrder, make_order
 from keepwarm.vllm.requested import EvictedHashes
 from keepwarm.vllm.settings import Settings
 from keepwarm.vllm.stock import Block, Pool
@@ -17,6 +19,9 @@ logger = logging.getLogger("vllm.computecache")
 
 LEAST_REMEMBERED_HASHES = 16_384  # evicted ones, beside as many as the pool has blocks
 PUBLISH_EVERY = 64  # allocations
+TIMED_EVERY = 64  # decisions for which nothing has to be looked at
+PUBLISH_EVERY_S = 0.1  # where requests end more often than that
+_DECISIONS = SLOT["decisions"]
 _UNHASHED, _NEVER_HIT, _HIT = (SLOT[f"evicted_{name}"] for name in EVICTION_CLASSES)
 _REQUESTED = SLOT["evicted_then_requested_tokens"]
 
@@ -24,28 +29,41 @@ _REQUESTED = SLOT["evicted_then_requested_tokens"]
 class Hooks:
     """Of one pool. Nothing raises."""
 
-    def __init__(self, pool: Pool, settings: Settings, counters: Counters) -> None:
+    def __init__(
+        self, pool: Pool, settings: Settings, counters: Counters, make_order: MakeOrder = make_order
+    ) -> None:
         self._pool = pool
         self._queue = pool.free_block_queue
         self._words = counters.words
         self._counters = counters
+        self._idle_blocks = pool.num_gpu_blocks - 1  # all but the null block are free
         self._was_hit = bytearray(pool.num_gpu_blocks)
         self.lost = EvictedHashes(max(pool.num_gpu_blocks, LEAST_REMEMBERED_HASHES))
         self.faults = Faults(counters, settings.fault_limit, self.trip)
         self.keeper: Keeper | None = None
         if settings.mode == "active":
-            self.keeper = Keeper(pool, settings, counters, self.faults)
+            self.keeper = Keeper(pool, settings, counters, self.faults, make_order)
+        # What decoding fills nobody asked for; it is asked for when it comes back in a prompt.
+        self.hears_of_answers = self.keeper is not None and self.keeper.is_aged_by_caching
         self._allocations = 0
+        self._published_s = 0.0
 
-    def allocating(self, new_blocks: int) -> None:
+    def allocating(self, new_blocks: int) -> None:  # noqa: C901 - vLLM's busiest path: each call more costs
         """So many blocks are about to be taken from the head of the free list; what they hold is lost."""
-        keeper = self.keeper
-        if keeper is not None:
-            keeper.decide(new_blocks)
         try:
+            keeper, words = self.keeper, self._words
+            if keeper is not None:
+                decisions = words[_DECISIONS] = words[_DECISIONS] + 1
+                if decisions >= keeper.log_at:
+                    keeper.log()
+                allocated_blocks = keeper.policy.allocated_blocks + new_blocks
+                if allocated_blocks < keeper.quiet_until and self._allocations % TIMED_EVERY:
+                    keeper.policy.allocated_blocks = allocated_blocks
+                else:
+                    keeper.decide(new_blocks)
             cached: list[Block] = []
             hit: list[Block] = []
-            was_hit, lost, words = self._was_hit, self.lost.recent, self._words
+            was_hit, lost = self._was_hit, self.lost.recent
             block = self._queue.fake_free_list_head.next_free_block
             for _ in range(new_blocks):
                 block_hash = block._block_hash
@@ -87,7 +105,6 @@ class Hooks:
     def cached(self, request: Any, blocks: Sequence[Block], first_token: int) -> None:
         """``blocks`` got their hashes, some perhaps before; the first of them begins at ``first_token``."""
         try:
-            # What decoding fills nobody asked for; it is asked for when it comes back in a prompt.
             if first_token < request.num_prompt_tokens:
                 self._note_requested(blocks)
             if self.keeper is not None and self.keeper.is_aged_by_caching:
@@ -128,9 +145,12 @@ class Hooks:
             self.faults.note("evict", error)
 
     def freed(self) -> None:
-        """A request has let its blocks go, so the engine may be idle from here on: show the counts."""
+        """A request has let its blocks go: if it was the last, the counts may stay for long as they are."""
         try:
-            self._counters.publish()
+            now_s, is_idle = monotonic(), self._queue.num_free_blocks >= self._idle_blocks
+            if is_idle or now_s >= self._published_s + PUBLISH_EVERY_S:
+                self._published_s = now_s
+                self._counters.publish()
         except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
             self.faults.note("free", error)
 
@@ -167,5 +187,6 @@ class Hooks:
         self._counters.set("mode", 1 + MODES.index("lru"))
         keeper.retire()
         logger.warning(
-            "ComputeCache: too many faults, the policy is put away until restart: stock LRU from here"
+            "%s: too many faults, the policy is put away until restart: stock LRU from here",
+            self.faults.system,
         )

@@ -25,7 +25,7 @@ from time import perf_counter_ns
 
 from keepwarm.vllm.counters import SLOT, Counters
 from keepwarm.vllm.faults import Faults
-from keepwarm.vllm.orders import cached_block, make_order
+from keepwarm.vllm.orders import MakeOrder, cached_block, make_order
 from keepwarm.vllm.settings import Settings
 from keepwarm.vllm.stock import Block, Pool, free_blocks, insert, move
 
@@ -39,8 +39,14 @@ _NEVER = 1 << 62  # frees, more than there will be
 class Keeper:
     """Hears from the free queue and the pool what happens, in the thread that schedules."""
 
-    def __init__(self, pool: Pool, settings: Settings, counters: Counters, faults: Faults) -> None:
-        self._settings = settings
+    def __init__(
+        self,
+        pool: Pool,
+        settings: Settings,
+        counters: Counters,
+        faults: Faults,
+        make_order: MakeOrder = make_order,
+    ) -> None:
         self._counters = counters
         self._words = counters.words
         self.faults = faults
@@ -49,7 +55,7 @@ class Keeper:
         self._watchers = pool._reuse_watchers
         self._block_tokens = pool.hash_block_size
         self._times_ns = counters.times_ns
-        self._until_log = settings.log_every
+        self._log_every = self.log_at = settings.log_every  # decisions
         self._budget_ns = settings.decision_budget_us * 1000
         self.policy = make_order(pool, settings)
         self.is_aged_by_caching = self.policy.is_aged_by_caching
@@ -59,6 +65,7 @@ class Keeper:
         self._frees = 0
         self._scanned_blocks = self._demoted_blocks = self._protected_blocks = 0  # as published
         self.protected_freed_at = _NEVER  # when the first protected one was freed
+        self.quiet_until = self.policy.quiet_until()  # blocks allocated; before that nothing is to be decided
 
     def decide(self, new_blocks: int) -> None:
         """Before vLLM takes ``new_blocks`` from the head: the policy's decision, timed and counted."""
@@ -68,13 +75,9 @@ class Keeper:
             policy.on_allocate(new_blocks, 0)
             spent_ns = perf_counter_ns() - started_ns
             self._times_ns.append(spent_ns)
-            if policy.demoted_blocks != self._demoted_blocks or self.is_aged_by_caching:
-                self._note_moves()
+            self._note_moves()
             if spent_ns > self._budget_ns:
                 self.faults.note("slow", f"a decision took {spent_ns // 1000} µs")
-            self._until_log -= 1
-            if not self._until_log:
-                self._log()
         except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
             self.faults.note("allocate", error)
             with suppress(Exception):
@@ -223,13 +226,16 @@ class Keeper:
         self._protected_blocks = policy.protected_blocks
         first = policy.first_protected
         self.protected_freed_at = _NEVER if first is None else self.freed_at[first.id]
+        self.quiet_until = policy.quiet_until()
 
-    def _log(self) -> None:
-        self._until_log = self._settings.log_every
+    def log(self) -> None:
+        """What has been done so far, in one line."""
         counters = self._counters
+        self.log_at = counters.get("decisions") + self._log_every
         logger.info(
-            "ComputeCache: %d decisions, %d reordered, %d blocks demoted, %d scanned, %d protected now, "
+            "%s: %d decisions, %d reordered, %d blocks demoted, %d scanned, %d protected now, "
             "evicted: %d hit, %d never hit; %d evicted tokens requested again",
+            self.faults.system,
             counters.get("decisions"),
             counters.get("reordered_decisions"),
             counters.get("demoted_blocks"),

@@ -5,8 +5,9 @@ vLLM's list is their queue: what it tells, they do not hold a second time.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from itertools import islice
+from typing import Protocol
 
 from keepwarm.policies.base import BlockHash, BlockId, CachedBlock
 from keepwarm.policies.computecache import ComputeCache
@@ -21,7 +22,7 @@ _NO_HASH = BlockHash(0)  # ComputeCache knows blocks by their ids; only their de
 class BoundaryOrder(ComputeCache):
     """The rule ``boundary``. It holds the protected part; probation is vLLM's list before that."""
 
-    is_aged_by_caching = False
+    by_session = is_aged_by_caching = False
 
     def __init__(self, pool: Pool, settings: Settings) -> None:
         super().__init__(
@@ -56,15 +57,20 @@ class BoundaryOrder(ComputeCache):
 class WindowOrder(ComputeCacheWindow):
     """The rule ``window``. It holds no block: its queue is vLLM's list, of which it reads the head."""
 
+    by_session = False
     is_aged_by_caching = True
     hit_blocks: Container[BlockId] = ()  # the window protects nothing beforehand
     first_protected = None
-    protected_blocks = 0
+    protected_blocks = allocated_blocks = 0
 
     def __init__(self, pool: Pool, settings: Settings) -> None:
         super().__init__(pool.num_gpu_blocks - 1, scan_limit=settings.scan_limit, weights=settings.weights)
         self._pool = pool
         self.demoted_blocks = 0
+
+    def quiet_until(self) -> float:
+        """It looks at the head before every allocation."""
+        return 0
 
     def take_all(self, blocks: Sequence[BlockId]) -> bool:  # noqa: ARG002 - it holds none
         """``take`` of each; whether any was held."""
@@ -99,7 +105,71 @@ class WindowOrder(ComputeCacheWindow):
             head = moved
 
 
-Order = BoundaryOrder | WindowOrder
+class Order(Protocol):
+    """What a ``Keeper`` tells and asks, blocks by their ids."""
+
+    allocated_blocks: int
+
+    @property
+    def by_session(self) -> bool:
+        """Whether it is CacheWise's, not one of ComputeCache's two rules."""
+
+    @property
+    def is_aged_by_caching(self) -> bool:
+        """Whether it hears of ``on_cache``, and of all blocks that are taken."""
+
+    @property
+    def hit_blocks(self) -> Container[int]:
+        """Blocks that are given to it when they are freed; the others are not its own."""
+
+    @property
+    def first_protected(self) -> CachedBlock | None:
+        """Before which blocks are freed that are not its own; None for the end of the list."""
+
+    @property
+    def protected_blocks(self) -> int:
+        """How many it keeps behind the others."""
+
+    @property
+    def scanned_blocks(self) -> int:
+        """How many it has looked at, ever."""
+
+    @property
+    def demoted_blocks(self) -> int:
+        """How many it has moved, ever."""
+
+    def quiet_until(self) -> float:
+        """The ``allocated_blocks`` before which ``on_allocate`` need not be called."""
+
+    def on_allocate(self, new_blocks: int, blank_blocks: int) -> None:
+        """Move blocks of vLLM's list before so many are taken from its head."""
+
+    def on_cache(self, block: CachedBlock) -> None:
+        """A block in use got its hash."""
+
+    def on_free(self, blocks: Sequence[CachedBlock]) -> None:
+        """These are its own from here on."""
+
+    def count_hits(self, blocks: Sequence[BlockId]) -> None:
+        """Blocks with content are used, after ``take_all``."""
+
+    def count_hit(self, block: BlockId) -> None:
+        """As ``count_hits`` of one."""
+
+    def take(self, block: BlockId) -> bool:
+        """Let go of a block that leaves the list; whether it was held."""
+
+    def take_all(self, blocks: Sequence[BlockId]) -> bool:
+        """Let go of blocks that are used; whether one was held."""
+
+    def forget(self, block: BlockId) -> None:
+        """The content of a block is lost."""
+
+    def on_reset(self) -> object:
+        """All content is lost."""
+
+
+MakeOrder = Callable[[Pool, Settings], Order]
 
 
 def make_order(pool: Pool, settings: Settings) -> Order:

@@ -21,6 +21,7 @@ from typing import Any
 from keepwarm.vllm.classes import pool_class, queue_class
 from keepwarm.vllm.counters import MODES, RULES, Counters
 from keepwarm.vllm.hooks import Hooks
+from keepwarm.vllm.orders import MakeOrder, make_order
 from keepwarm.vllm.settings import Settings
 
 logger = logging.getLogger("vllm.computecache")
@@ -42,7 +43,9 @@ def _hooked_queue(stock_queue: Any) -> Any:
     return queue
 
 
-def attach(pool: Any, settings: Settings, counters: Counters) -> Hooks | None:
+def attach(
+    pool: Any, settings: Settings, counters: Counters, make_order: MakeOrder = make_order
+) -> Hooks | None:
     """Let ``settings`` act on a pool just made, with nothing handed out but the null block.
 
     Mutates the pool; in ``active`` its free queue is another object from here on. None for a pool that caches
@@ -58,7 +61,7 @@ def attach(pool: Any, settings: Settings, counters: Counters) -> Hooks | None:
     if settings.mode == "active":
         pool.free_block_queue = _hooked_queue(stock_queue)
     try:
-        hooks = Hooks(pool, settings, counters)
+        hooks = Hooks(pool, settings, counters, make_order)
     except Exception:
         pool.free_block_queue = stock_queue
         raise
@@ -67,10 +70,15 @@ def attach(pool: Any, settings: Settings, counters: Counters) -> Hooks | None:
     pool.computecache = hooks
     if made_type is not hooked_pool:
         pool.__class__ = hooked_pool
-    counters.set("mode", 1 + MODES.index(settings.mode))
+    line = settings.line()
+    if hooks.keeper is not None and hooks.keeper.policy.by_session:
+        hooks.faults.system = "CacheWise"
+        line = f"eviction=cachewise {settings.limits_line()}"
+        counters.set("by_session", 1)
     counters.set("rule", 1 + RULES.index(settings.rule))
     counters.set("scan_limit", settings.scan_limit)
-    logger.info("ComputeCache: %s capacity_blocks=%d", settings.line(), pool.num_gpu_blocks - 1)
+    counters.set("mode", 1 + MODES.index(settings.mode))
+    logger.info("%s: %s capacity_blocks=%d", hooks.faults.system, line, pool.num_gpu_blocks - 1)
     return hooks
 
 

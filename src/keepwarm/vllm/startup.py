@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from keepwarm.vllm.counters import DIRECTORY, Counters, private_counters, shared_counters
+from keepwarm.vllm.orders import MakeOrder, make_order
 from keepwarm.vllm.pool import attach
 from keepwarm.vllm.settings import Settings
 
@@ -37,9 +38,12 @@ def _remove(directory: str, maker: int) -> None:
 class Attach:
     """Attaches every pool of this process, all to the same counters."""
 
-    def __init__(self, settings: Settings, directory: Path | None) -> None:
+    def __init__(
+        self, settings: Settings, directory: Path | None, make_order: MakeOrder = make_order
+    ) -> None:
         self._settings = settings
         self._directory = directory
+        self._make_order = make_order
         self._counters: Counters | None = None
 
     def __call__(self, pool: Any) -> None:
@@ -47,7 +51,7 @@ class Attach:
         try:
             if self._counters is None:
                 self._counters = self._open()
-            attach(pool, self._settings, self._counters)
+            attach(pool, self._settings, self._counters, self._make_order)
         except Exception as error:  # noqa: BLE001 - a server starts whatever happens here
             logger.warning("ComputeCache: a pool was left as it is, stock LRU: %r", error)
 

@@ -260,7 +260,8 @@ def break_decisions(server: Server) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("injected")
 
-    server.pool.free_block_queue.computecache.policy.on_allocate = fail
+    keeper = server.pool.free_block_queue.computecache
+    keeper.quiet_until, keeper.policy.quiet_until, keeper.policy.on_allocate = 0, lambda: 0, fail
 
 
 if __name__ == "__main__":
