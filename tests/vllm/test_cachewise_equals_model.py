@@ -1,7 +1,7 @@
 """CacheWise inside vLLM's own block pool does what it does in the cache model: same victims, same blocks.
 
-On one side vLLM's scheduler in our class with the policy attached to its pool, on the other the model's engine
-with the same policy. Sessions, hints on them and the clock are the same on both sides.
+On one side vLLM's scheduler in our class with the policy attached to its pool, on the other the model's
+engine with the same policy. Sessions, hints on them and the clock are the same on both sides.
 """
 
 from __future__ import annotations

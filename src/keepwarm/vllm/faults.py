@@ -16,7 +16,12 @@ class PinnedError(Exception):
 
 
 class Faults:
-    """Of one pool. ``trip`` is called once, when ``limit`` faults have been noted; vLLM goes on as stock."""
+    """Of one pool. ``trip`` is called once, when ``limit`` faults have been noted; vLLM goes on as stock.
+
+    ``system`` is whose policy it is, for the log.
+    """
+
+    system = "ComputeCache"
 
     def __init__(self, counters: Counters, limit: int, trip: Callable[[], None]) -> None:
         self._counters = counters
@@ -32,7 +37,8 @@ class Faults:
             if kind not in self._logged:
                 self._logged.add(kind)
                 logger.warning(
-                    "ComputeCache: fault of kind '%s', vLLM's own order is kept: %s. More are only counted.",
+                    "%s: fault of kind '%s', vLLM's own order is kept: %s. More are only counted.",
+                    self.system,
                     kind,
                     error if isinstance(error, str) else repr(error),
                 )

@@ -31,11 +31,11 @@ class RankError(Exception):
 class SessionOrder:
     """``policy`` over the blocks of one pool, as a ``Keeper`` asks and tells it.
 
-    ``request`` is the one on whose behalf the pool is called, kept so by who calls it. ``session_of`` names the
-    session of a request id, None if it knows none.
+    ``request`` is the one on whose behalf the pool is called, kept so by who calls it. ``session_of`` names
+    the session of a request id, None if it knows none.
     """
 
-    is_aged_by_caching = True
+    by_session = is_aged_by_caching = True
     first_protected = None
     protected_blocks = scanned_blocks = allocated_blocks = 0
 

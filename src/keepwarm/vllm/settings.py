@@ -46,6 +46,12 @@ class Settings(NamedTuple):
             f"depth_weight={weights.depth} age_weight={weights.age} "
             f"quick_demote_penalty={weights.quick_demote_penalty} protected_share={self.protected_share:g} "
             f"stale_turnovers={self.stale_turnovers:g} least_stale_blocks={self.least_stale_blocks} "
+            f"{self.limits_line()}"
+        )
+
+    def limits_line(self) -> str:
+        """Those of them that hold for any order."""
+        return (
             f"log_every={self.log_every} decision_budget_us={self.decision_budget_us} "
             f"fault_limit={self.fault_limit}"
         )
