@@ -122,6 +122,10 @@ class Desk:
             new_ticket=self._ticket,
             is_ready=scheduler._handle_blocked_waiting_request,
             is_busy=lambda: bool(scheduler.running),
+            is_full=lambda: (
+                len(scheduler.running) + scheduler.num_waiting_for_streaming_input
+                >= scheduler.max_num_active_reqs
+            ),
             block_size=self.view.block_size,
         )
         queue = OrderedQueue(host, state.faults, state.counters)

@@ -50,12 +50,14 @@ class Host:
         new_ticket: Callable[[Any], RequestTicket],
         is_ready: Callable[[Any], bool],
         is_busy: Callable[[], bool],
+        is_full: Callable[[], bool],
         block_size: int,
     ) -> None:
         self.new_order = new_order
         self.new_ticket = new_ticket
         self.is_ready = is_ready
         self.is_busy = is_busy
+        self.is_full = is_full
         self.block_size = block_size
 
 
@@ -136,6 +138,8 @@ class OrderedQueue(RequestQueue):  # type: ignore[misc]
             self._stock.remove_requests(gone)
 
     def __bool__(self) -> bool:
+        if self._host.is_full():  # nobody will be taken, so the order need not be asked
+            return len(self) > 0
         return self._head() is not None or bool(self._stock)
 
     def __len__(self) -> int:
