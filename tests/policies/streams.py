@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from keepwarm.cache.pool import BlockPool
 from keepwarm.policies.base import BlockHash, BlockId, CachedBlock, VictimOrder
+from keepwarm.policies.sessions import SessionId, SessionVictimOrder
 
 CAPACITY_BLOCKS = 20
 HIT = -1
@@ -26,7 +27,8 @@ def drive(policy: VictimOrder, seed: int, steps: int = 60) -> tuple[set[int], li
     rng = random.Random(seed)
     held: dict[int, CachedBlock] = {}
     victims: list[int] = []
-    for _ in range(steps):
+    for step in range(steps):
+        serve(policy, step)
         action = rng.random()
         if action < 0.45:
             outside = [block_id for block_id in range(1, CAPACITY_BLOCKS) if block_id not in held]
@@ -62,6 +64,13 @@ def take_victims(policy: VictimOrder, held: dict[int, CachedBlock], rng: random.
         yield victim.id
 
 
+def serve(policy: VictimOrder, number: int) -> None:
+    """On behalf of one of five sessions, if the policy cares; a step of the engine begins."""
+    if isinstance(policy, SessionVictimOrder):
+        policy.begin_step()
+        policy.serve(SessionId(f"session {number % 5}"))
+
+
 class Served(NamedTuple):
     """What a pool gave to one request, or to one step of its answer."""
 
@@ -75,6 +84,7 @@ class Running:
     contents: list[int]  # one a block that is, or will be, full
     table: list[BlockId]
     cached: int  # blocks that have their hash
+    session: int
 
 
 @dataclass
@@ -109,6 +119,10 @@ class Server:
             self.pool.check_integrity(request.table for request in self.running)
         return journal
 
+    def serve(self, request: Running) -> None:
+        """Sessions share what stands before the last block of their first prompt."""
+        serve(self.policy, request.session)
+
     def admit(self, rng: random.Random) -> list[Served]:
         """Admit a request if it fits; low contents are the likeliest, so prefixes are shared."""
         most = max(1, self.pool.capacity_blocks // 2)
@@ -118,14 +132,16 @@ class Server:
         new_blocks = len(contents) + rng.randrange(2) - len(hits)
         if not self.pool.fits(hits, new_blocks):
             return []
-        table, evicted = self.pool.admit(asked, hits, new_blocks)
-        request = Running(contents, table, len(hits))
+        request = Running(contents, [], len(hits), session=contents[-1])
+        self.serve(request)
+        request.table, evicted = self.pool.admit(asked, hits, new_blocks)
         self.running.append(request)
         self.store(request, rng.randint(len(hits), len(contents)))  # the first chunk
-        return [Served(len(hits), tuple(table), evicted)]
+        return [Served(len(hits), tuple(request.table), evicted)]
 
     def decode(self, request: Running, rng: random.Random) -> list[Served]:
         """Store what is computed by now, and take one block more if there is one."""
+        self.serve(request)
         self.store(request, len(request.contents))
         if not self.pool.fits([], 1):
             return []
@@ -143,6 +159,7 @@ class Server:
 
     def finish(self, request: Running) -> None:
         self.running.remove(request)
+        self.serve(request)
         self.pool.free(request.table)
 
     def finish_all(self) -> None:

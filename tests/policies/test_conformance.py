@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import random
 import sys
 from collections import deque
@@ -12,11 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keepwarm.policies import POLICIES
+from keepwarm.policies import POLICIES, SESSION_POLICIES
 from keepwarm.policies.base import CachedBlock, VictimOrder
+from tests.policies.ranks import with_ranks
 from tests.policies.streams import CAPACITY_BLOCKS, Served, Server, block, drive
 
-pytestmark = pytest.mark.parametrize("policy_class", POLICIES.values(), ids=POLICIES.keys())
+CLASSES = POLICIES | {name: with_ranks(policy) for name, policy in SESSION_POLICIES.items()}
+
+pytestmark = pytest.mark.parametrize("policy_class", CLASSES.values(), ids=CLASSES.keys())
 
 seeds = st.integers(0, 2**32 - 1)
 capacities = st.integers(1, 40)
@@ -163,6 +167,8 @@ def entries(root: object) -> int:
         seen.add(id(each))
         if hasattr(each, "__dict__") and not isinstance(each, type):
             waiting.append(vars(each))
+        if dataclasses.is_dataclass(each) and not isinstance(each, type):
+            waiting += [getattr(each, attribute.name) for attribute in dataclasses.fields(each)]
         if isinstance(each, dict):
             waiting += [*each.keys(), *each.values()]
         elif isinstance(each, list | tuple | set | frozenset | deque):
@@ -186,7 +192,7 @@ def test_uses_the_standard_library_only(policy_class: type[VictimOrder]) -> None
 
 
 def test_says_where_it_is_from_what_it_does_and_what_it_costs(policy_class: type[VictimOrder]) -> None:
-    assert POLICIES[policy_class.name] is policy_class
+    assert (POLICIES | SESSION_POLICIES)[policy_class.name] in policy_class.__mro__
     top = sys.modules[policy_class.__module__].__doc__ or ""
     assert "Source: " in top or "stock order of vLLM" in top
     assert "victim" in top

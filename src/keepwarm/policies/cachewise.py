@@ -46,6 +46,17 @@ MOST_OWNERS = 8
 _NOBODY = SessionId("")
 
 
+class _Owners(NamedTuple):
+    """Of a block, who joined last at the end; ``crowded``: there are more than can be remembered."""
+
+    sessions: tuple[SessionId, ...]
+    crowded: bool = False
+
+    def joined_by(self, session: SessionId) -> _Owners:
+        sessions = (*self.sessions, session)
+        return _Owners(sessions[-MOST_OWNERS:], self.crowded or len(sessions) > MOST_OWNERS)
+
+
 class _Place(NamedTuple):
     """A rank turned round, so that the smallest goes first."""
 
@@ -63,9 +74,7 @@ _CROWD_GONE = _Place(-Tier.TOOL, float("-inf"))
 class _Group:
     """Blocks of the same owners. ``blocks`` of them are in use or free; version 0 is in the heap nowhere."""
 
-    key: tuple[frozenset[SessionId], bool]
-    owners: tuple[SessionId, ...]  # who joined last at the end
-    crowded: bool
+    owners: _Owners
     blocks: int = 0
     free: OrderedDict[BlockId, int] = field(default_factory=OrderedDict)  # when each was freed
     place: _Place = _UNKNOWN
@@ -95,8 +104,8 @@ class _Reading:
 
     def place_of(self, group: _Group) -> _Place:
         """That of the owner who comes back first."""
-        place = max(map(self._place_of, group.owners))
-        if not group.crowded:
+        place = max(map(self._place_of, group.owners.sessions))
+        if not group.owners.crowded:
             return place
         return _CROWD_GONE if place.minus_tier == -Tier.FINISHED else _CROWD
 
@@ -132,16 +141,16 @@ class CacheWise(SessionVictimOrder):
             raise ValueError(f"n_rebuild {n_rebuild!r}: read the ranks again after 1 step or more")
         self.rank_faults = 0
         self._n_rebuild = n_rebuild
+        self._session = _NOBODY
         self._start()
 
     def _start(self) -> None:
-        self._session = _NOBODY
         self._steps = 0  # since all ranks were read
         self._freed = 0
         self._version = 0
         self._held: dict[BlockId, CachedBlock] = {}
         self._group_of: dict[BlockId, _Group] = {}  # of every cached block, in use or free
-        self._groups: dict[tuple[frozenset[SessionId], bool], _Group] = {}
+        self._groups: dict[_Owners, _Group] = {}
         self._unread: OrderedDict[_Group, None] = OrderedDict()  # have free blocks, are not in the heap
         self._read: OrderedDict[_Group, None] = OrderedDict()  # have free blocks, read longest ago first
         self._heap: list[_Entry] = []
@@ -160,7 +169,7 @@ class CacheWise(SessionVictimOrder):
 
     def reconsider(self, session: SessionId) -> None:
         """Read its rank at the next victim, for the blocks that it alone owns."""
-        group = self._groups.get((frozenset((session,)), False))
+        group = self._groups.get(_Owners((session,)))
         if group is not None and group.free:
             self._read.pop(group, None)
             self._unread[group] = None
@@ -168,7 +177,7 @@ class CacheWise(SessionVictimOrder):
 
     def on_cache(self, block: CachedBlock) -> None:
         """New content belongs to the session served."""
-        self._own = self._move(block.id, self._own or self._group((self._session,)))
+        self._own = self._move(block.id, self._own or self._group(_Owners((self._session,))))
 
     def on_hit(self, block: CachedBlock, *, was_free: bool) -> None:
         """The session served joins the owners; a free block leaves its queue."""
@@ -179,10 +188,10 @@ class CacheWise(SessionVictimOrder):
                 self._take(block.id, group)
         if group is None:
             self.on_cache(block)
-        elif self._session not in group.owners:
+        elif self._session not in group.owners.sessions:
             before, after = self._joined or (None, None)
             if before is not group or after is None:
-                after = self._group((*group.owners, self._session), crowded=group.crowded)
+                after = self._group(group.owners.joined_by(self._session))
             self._joined = (group, self._move(block.id, after))
 
     def on_free(self, blocks: Sequence[CachedBlock]) -> None:
@@ -236,20 +245,17 @@ class CacheWise(SessionVictimOrder):
     def __len__(self) -> int:
         return len(self._held)
 
-    def _group(self, owners: tuple[SessionId, ...], *, crowded: bool = False) -> _Group:
+    def _group(self, owners: _Owners) -> _Group:
         """The group of these owners, made if it is not there."""
-        crowded = crowded or len(owners) > MOST_OWNERS
-        owners = owners[-MOST_OWNERS:]
-        key = (frozenset(owners), crowded)
-        group = self._groups.get(key)
+        group = self._groups.get(owners)
         if group is None:
-            group = self._groups[key] = _Group(key, owners, crowded)
+            group = self._groups[owners] = _Group(owners)
         return group
 
     def _move(self, block_id: BlockId, group: _Group) -> _Group:
         """Make a block that is not free one of ``group``, which may have lost its last one meanwhile."""
         if not group.blocks:
-            group = self._groups.setdefault(group.key, group)
+            group = self._groups.setdefault(group.owners, group)
         before = self._group_of.get(block_id)
         self._group_of[block_id] = group
         group.blocks += 1
@@ -260,7 +266,7 @@ class CacheWise(SessionVictimOrder):
     def _leave(self, group: _Group) -> None:
         group.blocks -= 1
         if not group.blocks:
-            del self._groups[group.key]
+            del self._groups[group.owners]
 
     def _take(self, block_id: BlockId, group: _Group) -> None:
         """A free block leaves the queue of its group."""
