@@ -28,10 +28,11 @@ def joined(calls: Sequence[ToolCall]) -> ToolCall | None:
 
     Tools by name, each once; arguments in the order of the calls, one call a line. None of none; bounded.
     """
-    if len(calls) < 2:
-        return calls[0].bounded() if calls else None
-    tools = sorted({call.tool for call in calls})
-    return ToolCall("+".join(tools), "\n".join(call.arguments for call in calls)).bounded()
+    short = [call.bounded() for call in calls]  # one may have megabytes
+    if len(short) < 2:
+        return short[0] if short else None
+    tools = sorted({call.tool for call in short})
+    return ToolCall("+".join(tools), "\n".join(call.arguments for call in short)).bounded()
 
 
 def _encodable(text: str) -> str:

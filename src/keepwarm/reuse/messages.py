@@ -14,8 +14,9 @@ from keepwarm.reuse.calls import ToolCall, joined
 
 MOST_LOOKED_AT = 256  # messages or items, from the end
 MOST_CALLS = 32  # side by side
-_RESULTS = frozenset(("function_call_output", "custom_tool_call_output", "local_shell_call_output"))
-_CALLS = frozenset(("function_call", "custom_tool_call", "local_shell_call"))
+# Not sets: what is looked for may not be hashable.
+_RESULTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
+_CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 
 
 def calls_of_message(message: object) -> ToolCall | None:
