@@ -133,6 +133,8 @@ def test_a_policy_is_made_by_its_name() -> None:
         make = policy_for(name, stream, block_size=BLOCK_SIZE, capacity_blocks=2)
         assert make(2).name == name
         assert make(2) is not make(2)
+    with pytest.raises(InputError, match="policy 'cachewise' needs sessions"):
+        policy_for("cachewise", [], block_size=4, capacity_blocks=8)
     with pytest.raises(InputError, match=r"unknown policy 'mru'; known are lru, .*belady"):
         policy_for("mru", stream, block_size=BLOCK_SIZE, capacity_blocks=2)
 

@@ -173,6 +173,7 @@ def test_lru_never_loses_by_a_block_more(
     [
         ({"policies": ("belad",)}, "unknown policy 'belad'; did you mean belady? known are: lru, "),
         ({"policies": ("zzz",)}, "unknown policy 'zzz'; known are: lru, "),
+        ({"policies": ("cachewise",)}, "policy 'cachewise' needs sessions; use keepwarm simulate serving"),
         ({"policies": ("lru", "lru")}, "policy 'lru' is named twice"),
         ({"capacities_blocks": (4, 4)}, "capacity of 4 blocks is named twice"),
         ({"capacities_blocks": (0,)}, "capacity of 0 blocks is not positive"),

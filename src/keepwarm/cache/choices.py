@@ -11,15 +11,18 @@ from keepwarm.cache.dense import DenseTrace
 from keepwarm.cache.kernels import kernel_policies
 from keepwarm.cache.load import LoadedTrace
 from keepwarm.cache.sampling import check_rate
+from keepwarm.policies import SESSION_POLICIES
 
 DEFAULT_POLICIES = ("lru", "computecache", "belady")
 
 
 def chosen_policies(names: Sequence[str]) -> tuple[str, ...]:
-    """``names``, or the usual ones if there are none. Raises InputError: one is unknown or named twice."""
+    """``names``, or the usual ones. Raises InputError: one is unknown, named twice, or needs sessions."""
     known = kernel_policies()
     chosen = tuple(names) or DEFAULT_POLICIES
     for index, name in enumerate(chosen):
+        if name in SESSION_POLICIES:
+            raise InputError(f"policy {name!r} needs sessions; use keepwarm simulate serving --eviction")
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             guess = f"did you mean {near[0]}? " if near else ""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from keepwarm._errors import InputError
 from keepwarm.cache.holders import block_holders
 from keepwarm.cache.pool import BlockPool
-from keepwarm.policies import POLICIES
+from keepwarm.policies import POLICIES, SESSION_POLICIES
 from keepwarm.policies.base import BlockHash, BlockId, VictimOrder
 from keepwarm.policies.belady import Belady
 from keepwarm.policies.lru import Lru
@@ -122,6 +122,8 @@ def policy_for(
     Raises InputError for an unknown name.
     """
     policy = POLICIES.get(name)
+    if name in SESSION_POLICIES:
+        raise InputError(f"policy {name!r} needs sessions, and a replay knows none; use the serving model")
     if policy is None:
         raise InputError(f"unknown policy {name!r}; known are {', '.join(POLICIES)}")
     if policy is not Belady:
