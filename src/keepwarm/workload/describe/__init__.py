@@ -1,0 +1,1 @@
+"""What a workload is like, in figures, tables and pictures: ``keepwarm sessions describe``."""
