@@ -46,6 +46,14 @@ def refused(*options: str) -> str:
         (("--upstream", "http://x", "--session-header", "no header"), "is not the name of a header"),
         (("--upstream", "http://x", "--host", "no.such.host.invalid"), "cannot listen on"),
         (("--upstream", "http://x", "--port", "70000"), "--port"),
+        (
+            ("--upstream", "http://x", "--hints-to", "http://127.0.0.1:1"),
+            "'KEEPWARM_CONTROL_TOKEN' is not set",
+        ),
+        (
+            ("--upstream", "http://x", "--hints-to", "http://10.0.0.1", "--hints-token-env", "PATH"),
+            "this machine",
+        ),
     ],
 )
 def test_a_wrong_call_leaves_nothing_behind(tmp_path: Path, options: tuple[str, ...], message: str) -> None:
