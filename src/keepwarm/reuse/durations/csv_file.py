@@ -27,9 +27,9 @@ class CsvRows(NamedTuple):
 
 
 def read_csv(source: ByteSource, shown: str) -> CsvRows:
-    """The rows of a CSV file with the columns ``tool_s`` (or ``duration_s``) and ``command`` (or ``arguments``).
+    """Rows of a CSV file with the columns ``tool_s`` or ``duration_s``, and ``command`` or ``arguments``.
 
-    It may have ``tool`` (else all are calls of ``bash``), ``task`` (else all are of one) and ``cut_off`` (0, 1).
+    It may have ``tool`` (else all call ``bash``), ``task`` (else all are of one) and ``cut_off`` (0 or 1).
     Recordings of Terminal-Bench, known by ``t_llm_end`` and ``t_tool_end``, are cut off at 30 s.
 
     Raises:

@@ -1,0 +1,1 @@
+"""How well the predictor orders calls it has not seen, step by step of the ladder."""
