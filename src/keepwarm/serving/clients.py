@@ -45,7 +45,7 @@ class Clients:
 
     def __init__(self, cast: Cast, gap_scale: float) -> None:
         self._later = cast.later
-        self._gap_scale = gap_scale
+        self.gap_scale = gap_scale
         self._due: list[tuple[float, int, Client]] = []
         self._appointments = 0
         self._started = 0
@@ -65,7 +65,7 @@ class Clients:
         """The answer is there: the next request comes after its gap, or the next session starts. Mutates."""
         turn = client.next_turn
         if turn is not None:
-            self._at(client, now_s + turn.gap_s * self._gap_scale)
+            self._at(client, now_s + turn.gap_s * self.gap_scale)
             return
         trace = next(self._later, None)
         if trace is not None:

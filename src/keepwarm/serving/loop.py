@@ -1,54 +1,63 @@
 """The virtual clock: clients send, the engine steps, and each step takes what its work costs.
 
 Requests that arrive during a step are heard of at its end; answers leave at a step's end too. Where nothing
-waits or runs, the clock jumps to the next arrival.
+waits or runs, the clock jumps to the next arrival. Sessions tell what they do next, as clients that send
+hints would: which tool runs, that a person has to answer, that they are finished.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
-from keepwarm.scheduling.sessions import SessionTable
+from keepwarm.policies.sessions import SessionId, SessionVictimOrder
 from keepwarm.serving.base import RequestId, StepResult
 from keepwarm.serving.clients import Client, Clients
 from keepwarm.serving.costs import Coefficients, pairs_within
 from keepwarm.serving.glide import GlidingEngine
-from keepwarm.serving.served import Served
+from keepwarm.serving.ledger import Counts, Ledger, Served
 from keepwarm.workload.base import Trigger
 
 
-@dataclass(slots=True)
-class Ledger:
-    """What happened in a run. ``served`` are the requests that ended, in that order."""
-
-    served: list[Served] = field(default_factory=list)
-    steps: int = 0
-    evicted_blocks: int = 0
-    preemptions: int = 0
-    end_s: float = 0.0
-
-
 class Loop:
-    """One run of one server and its clients, from time 0 on."""
+    """One run of one server and its clients, from time 0 until the last measured session has ended.
 
-    def __init__(self, engine: GlidingEngine, clients: Clients, costs: Coefficients) -> None:
+    ``gaps_s`` holds how long each idle session will have been idle when it comes back. With ``tells_humans``
+    unset, waiting for a person is said to be a call like any other.
+    """
+
+    def __init__(
+        self,
+        engine: GlidingEngine,
+        clients: Clients,
+        costs: Coefficients,
+        measured: range,
+        *,
+        gaps_s: dict[SessionId, float] | None = None,
+        tells_humans: bool = True,
+    ) -> None:
         self.engine = engine
-        self.sessions: SessionTable = engine.sessions
         self.clients = clients
         self.costs = costs
         self.now_s = 0.0
-        self.ledger = Ledger()
+        self.steps = self.evicted_blocks = self.preemptions = 0
+        self.ended_requests = self.ended_tokens = 0
+        policy = engine.pool.policy
+        self._by_session = policy if isinstance(policy, SessionVictimOrder) else None
+        self._gaps_s = {} if gaps_s is None else gaps_s
+        self._tells_humans = tells_humans
+        self._measured = measured
+        self._to_end = len(measured)  # measured sessions that have not ended
+        self._since: Counts | None = None  # when the first of them started
+        self._ledger = Ledger()
         self._live: dict[RequestId, Served] = {}
 
     def run(self) -> Ledger:
-        """Until the last session has ended. Mutates."""
-        while self.advance():
+        """Mutates."""
+        while self._to_end and self.advance():
             pass
-        self.ledger.end_s = self.now_s
-        return self.ledger
+        self._ledger.window = self._counts().since(self._since or Counts())
+        return self._ledger
 
     def advance(self) -> bool:
-        """One step of the engine; False if there is nothing left to do. Mutates."""
+        """Steps of the engine up to the next event; False if there is nothing left to do. Mutates."""
         clients = self.clients
         if not len(self.engine):
             if clients.next_s == float("inf"):
@@ -71,11 +80,14 @@ class Loop:
         """As many equal steps as there are; the result of one that was begun and admitted somebody."""
         glide = self.engine.glide(self.now_s, self.clients.next_s, self.costs)
         self.now_s = glide.now_s
-        self.ledger.steps += glide.steps
-        self.ledger.evicted_blocks += glide.evicted_blocks
+        self.steps += glide.steps
+        self.evicted_blocks += glide.evicted_blocks
         return glide.result
 
     def _send(self, client: Client) -> None:
+        if self._since is None and client.number in self._measured:
+            self._since = self._counts()
+        self._gaps_s.pop(client.session, None)
         request = client.send()
         state = self.engine.add(request, client.due_s)
         self._live[request.id] = Served(client, client.sent - 1, state, client.due_s)
@@ -90,10 +102,9 @@ class Loop:
         return self.costs.step_s(tokens, pairs, context_tokens)
 
     def _note(self, result: StepResult, started_s: float) -> None:
-        ledger = self.ledger
-        ledger.steps += 1
-        ledger.evicted_blocks += len(result.evicted)
-        ledger.preemptions += len(result.preempted)
+        self.steps += 1
+        self.evicted_blocks += len(result.evicted)
+        self.preemptions += len(result.preempted)
         for request_id in result.hit_tokens:
             served = self._live[request_id]
             if served.admitted_s < 0:
@@ -106,14 +117,41 @@ class Loop:
             self._finish(self._live.pop(request_id))
 
     def _finish(self, served: Served) -> None:
-        """The answer is there; the session says what it does next, as a client that sends hints would."""
-        served.end_s, served.preemptions = self.now_s, served.state.preemptions
-        self.ledger.served.append(served)
-        client, turn = served.client, served.client.next_turn
-        if turn is None:
-            self.sessions.finish(client.session)
-        elif turn.trigger is Trigger.HUMAN:
-            self.sessions.awaits_human(client.session, self.now_s)
-        else:
-            self.sessions.doing(client.session, turn.call, self.now_s)
+        """The answer is there."""
+        served.end_s = self.now_s
+        self.ended_requests += 1
+        self.ended_tokens += served.state.known_tokens
+        client = served.client
+        if client.number in self._measured:
+            self._ledger.served.append(served)
+            self._to_end -= client.next_turn is None
+        self._tell(client)
         self.clients.answered(client, self.now_s)
+
+    def _tell(self, client: Client) -> None:
+        """What the session does until its next request."""
+        sessions, session, turn = self.engine.sessions, client.session, client.next_turn
+        if turn is None:
+            sessions.finish(session)
+        elif turn.trigger is Trigger.HUMAN and self._tells_humans:
+            sessions.awaits_human(session, self.now_s)
+        else:
+            sessions.doing(session, turn.call, self.now_s)
+        if turn is not None:
+            self._gaps_s[session] = turn.gap_s * self.clients.gap_scale
+        if self._by_session is not None:
+            self._by_session.reconsider(session)
+
+    def _counts(self) -> Counts:
+        lookups, pool = self.engine.lookups, self.engine.pool
+        return Counts(
+            self.now_s,
+            self.steps,
+            self.ended_requests,
+            self.ended_tokens,
+            lookups.query_tokens,
+            lookups.hit_tokens,
+            self.evicted_blocks,
+            pool.recomputed_blocks,
+            self.preemptions,
+        )

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from keepwarm._errors import InputError
+from keepwarm.policies.cachewise import N_REBUILD
+from keepwarm.reuse.predictor import ReuseModel
 from keepwarm.serving.profile import Profile
 
 
@@ -18,7 +20,10 @@ class Population(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServingOptions:
-    """One run. None: what the profile says. ``gap_scale`` multiplies the time between requests."""
+    """One run. None: what the profile says. ``gap_scale`` multiplies the time between requests.
+
+    ``reuse_model`` is what eviction ``cachewise`` predicts by, and any order that asks for predictions.
+    """
 
     profile: Profile
     scheduling: str = "fcfs"
@@ -29,6 +34,8 @@ class ServingOptions:
     capacity_tokens: int | None = None
     gap_scale: float = 1.0
     population: Population = Population.TOGETHER
+    reuse_model: ReuseModel | None = None
+    n_rebuild: int = N_REBUILD
 
     def check(self) -> None:
         """Raise InputError for the first that makes no sense."""

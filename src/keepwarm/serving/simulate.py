@@ -2,48 +2,70 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+from functools import lru_cache
 
-from keepwarm.serving.base import ServerConfig
+from keepwarm.policies.sessions import SessionId
+from keepwarm.reuse.estimators.oracle import Oracle
+from keepwarm.scheduling.base import QueueOrder
+from keepwarm.serving.alone import alone_s
+from keepwarm.serving.base import RequestState, ServerConfig
 from keepwarm.serving.clients import Clients
+from keepwarm.serving.costs import Coefficients
 from keepwarm.serving.glide import GlidingEngine
-from keepwarm.serving.loop import Ledger, Loop
+from keepwarm.serving.ledger import Ledger
+from keepwarm.serving.loop import Loop
 from keepwarm.serving.options import ServingOptions
 from keepwarm.serving.pool import ServingPool
 from keepwarm.serving.population import choose
-from keepwarm.serving.row import LatencyS, Row, TtftS, WaitS, quantile
+from keepwarm.serving.row import Row, row_of
 from keepwarm.serving.rules import eviction, queue_order
-from keepwarm.serving.served import Served
-from keepwarm.workload.base import Workload
+from keepwarm.workload.base import SessionTrace, Workload
 
 
-def simulate(workload: Workload, options: ServingOptions) -> Row:
+def simulate(
+    workload: Workload, options: ServingOptions, *, order: type[QueueOrder[RequestState]] | None = None
+) -> Row:
     """Run ``workload`` on the modelled server. Raises InputError for options that no run could have.
 
-    The cache is simulated at the workload's own block size: M tokens are M // block_size blocks.
+    The cache is simulated at the workload's own block size: M tokens are M // block_size blocks. ``order``
+    is a queue order in place of the one named ``options.scheduling``, say one tuned otherwise.
     """
     options.check()
+    config = server_config(options, workload.block_size)
+    costs = options.profile.coefficients()
+    cast = choose(workload, options, config.capacity_blocks * config.block_size)
+    gaps_s: dict[SessionId, float] = {}
+    policy, sessions = eviction(
+        options.eviction,
+        config.capacity_blocks,
+        model=options.reuse_model,
+        gaps_s=gaps_s,
+        n_rebuild=options.n_rebuild,
+    )
+    pool = ServingPool(config.capacity_blocks, policy)
+    engine = GlidingEngine(config, pool, order or queue_order(options.scheduling), sessions)
+    engine.prefill_s_per_token = costs.prefill_s_per_token(
+        config.step_tokens, _usual_context_tokens(workload)
+    )
+    clients = Clients(cast, options.gap_scale)
+    told = options.eviction != Oracle.name  # which knows when people answer, too
+    ledger = Loop(engine, clients, costs, cast.measured, gaps_s=gaps_s, tells_humans=told).run()
+    return row_of(options, ledger, _alone(ledger, config, costs), config.block_size)
+
+
+def server_config(options: ServingOptions, block_size: int) -> ServerConfig:
+    """The limits of the server. Raises InputError for those that no server could have."""
     profile = options.profile
-    capacity_blocks = (options.capacity_tokens or profile.capacity_tokens) // workload.block_size
+    capacity_blocks = (options.capacity_tokens or profile.capacity_tokens) // block_size
     config = ServerConfig(
-        workload.block_size,
+        block_size,
         capacity_blocks,
-        max_request_tokens=capacity_blocks * workload.block_size + 1,
+        max_request_tokens=capacity_blocks * block_size + 1,
         max_running_requests=profile.max_running_requests,
         step_tokens=options.step_tokens or profile.step_tokens,
     )
     config.check()
-    costs = profile.coefficients()
-    cast = choose(workload, options, capacity_blocks * workload.block_size)
-    policy, sessions = eviction(options.eviction, capacity_blocks)
-    pool = ServingPool(capacity_blocks, policy)
-    engine = GlidingEngine(config, pool, queue_order(options.scheduling), sessions)
-    engine.prefill_s_per_token = costs.prefill_s_per_token(
-        config.step_tokens, _usual_context_tokens(workload)
-    )
-    ledger = Loop(engine, Clients(cast, options.gap_scale), costs).run()
-    return _row(options, ledger, engine, pool)
+    return config
 
 
 def _usual_context_tokens(workload: Workload) -> int:
@@ -52,37 +74,27 @@ def _usual_context_tokens(workload: Workload) -> int:
     return prompts[len(prompts) // 2] // 2
 
 
-def _row(options: ServingOptions, ledger: Ledger, engine: GlidingEngine, pool: ServingPool) -> Row:
-    served = ledger.served
-    by_session: defaultdict[int, float] = defaultdict(float)
-    for one in served:
-        by_session[one.client.number] += one.latency_s
-    tokens = sum(one.state.known_tokens for one in served)
-    recomputed_tokens = pool.recomputed_blocks * engine.block_size
-    ttft_s = sorted(one.ttft_s for one in served)
-    waits_s = sorted(one.queue_wait_s for one in served)
-    return Row(
-        scheduling=options.scheduling,
-        eviction=options.eviction,
-        sessions=options.sessions,
-        seed=options.seed,
-        session_completion_s=sum(by_session.values()) / len(by_session),
-        request_latency_s=_latency_s(served),
-        later_latency_s=_latency_s([one for one in served if one.turn]),
-        ttft_s=TtftS(quantile(ttft_s, 0.5), quantile(ttft_s, 0.99)),
-        queue_wait_s=WaitS(quantile(waits_s, 0.99), waits_s[-1]),
-        token_goodput=(tokens - recomputed_tokens) / ledger.end_s,
-        requests_per_s=len(served) / ledger.end_s,
-        evicted_blocks=ledger.evicted_blocks,
-        hit_rate=engine.lookups.hit_tokens / max(1, engine.lookups.query_tokens),
-        makespan_s=ledger.end_s,
-        requests=len(served),
-        recomputed_tokens=recomputed_tokens,
-        preemptions=ledger.preemptions,
-        steps=ledger.steps,
-    )
+def _alone(ledger: Ledger, config: ServerConfig, costs: Coefficients) -> dict[int, float]:
+    return {
+        served.client.number: _alone_s(_Known(served.client.trace), config, costs)
+        for served in ledger.served
+        if served.client.next_turn is None and served.turn == served.client.sent - 1
+    }
 
 
-def _latency_s(served: Sequence[Served]) -> LatencyS:
-    ordered = sorted(one.latency_s for one in served)
-    return LatencyS(quantile(ordered, 0.5), quantile(ordered, 0.99), ordered[-1] if ordered else 0.0)
+class _Known:
+    """A session by its identity: its completion alone is the same in every run of a grid."""
+
+    def __init__(self, trace: SessionTrace) -> None:
+        self.trace = trace
+
+    def __hash__(self) -> int:
+        return id(self.trace.turns)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Known) and other.trace.turns is self.trace.turns
+
+
+@lru_cache(maxsize=4096)
+def _alone_s(known: _Known, config: ServerConfig, costs: Coefficients) -> float:
+    return alone_s(known.trace, config, costs)

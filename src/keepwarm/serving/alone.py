@@ -1,0 +1,43 @@
+"""What a session would take if it had the server to itself: the measure of how much others slow it down."""
+
+from __future__ import annotations
+
+from keepwarm.policies.base import BlockHash
+from keepwarm.serving.base import ServerConfig
+from keepwarm.serving.costs import Coefficients, pairs_within
+from keepwarm.workload.base import SessionTrace
+
+
+def alone_s(session: SessionTrace, config: ServerConfig, costs: Coefficients) -> float:
+    """Summed request latencies on an empty server that loses nothing, answers never hit. Does not mutate."""
+    cached: set[BlockHash] = set()
+    total_s = 0.0
+    for turn in session.turns:
+        most_hits = (turn.prompt_tokens - 1) // config.block_size
+        hit_blocks = 0
+        for block in turn.blocks[:most_hits]:
+            if block not in cached:
+                break
+            hit_blocks += 1
+        cached.update(turn.blocks[hit_blocks:])
+        total_s += _prefill_s(turn.prompt_tokens, hit_blocks * config.block_size, config.step_tokens, costs)
+        total_s += _decode_s(turn.prompt_tokens, turn.output_tokens, costs)
+    return total_s
+
+
+def _prefill_s(prompt_tokens: int, computed_tokens: int, step_tokens: int, costs: Coefficients) -> float:
+    total_s = 0.0
+    while computed_tokens < prompt_tokens:
+        chunk = min(step_tokens, prompt_tokens - computed_tokens)
+        pairs = chunk * computed_tokens + pairs_within(chunk)
+        computed_tokens += chunk
+        total_s += costs.step_s(chunk, pairs, computed_tokens)
+    return total_s
+
+
+def _decode_s(prompt_tokens: int, output_tokens: int, costs: Coefficients) -> float:
+    """The first token of the answer comes with the prefill."""
+    return sum(
+        costs.step_s(1, context_tokens, context_tokens)
+        for context_tokens in range(prompt_tokens + 1, prompt_tokens + output_tokens)
+    )
