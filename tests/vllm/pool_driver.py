@@ -17,6 +17,7 @@ from vllm.v1.core.block_pool import BlockPool
 from keepwarm.cache.pool import BlockPool as ReferencePool
 from keepwarm.policies.base import BlockHash, BlockId
 from keepwarm.vllm.counters import FAULT_KINDS, private_counters
+from keepwarm.vllm.orders import MakeOrder, make_order
 from keepwarm.vllm.pool import attach
 from keepwarm.vllm.settings import Settings
 from tests.vllm.pool_oracle import Oracle
@@ -57,14 +58,21 @@ class Driver:
     """
 
     def __init__(
-        self, capacity_blocks: int, settings: Settings, *, block_hashes: int = 1, reference: Any = None
+        self,
+        capacity_blocks: int,
+        settings: Settings,
+        *,
+        block_hashes: int = 1,
+        reference: Any = None,
+        make_order: MakeOrder = make_order,
+        oracle: Oracle | None = None,
     ) -> None:
         self.capacity_blocks = capacity_blocks
         self.block_hashes = block_hashes
         self.pool = BlockPool(capacity_blocks + 1, True, HASH_TOKENS)
         self.counters = private_counters()
-        attach(self.pool, settings, self.counters)
-        self.oracle = Oracle(capacity_blocks, settings)
+        attach(self.pool, settings, self.counters, make_order)
+        self.oracle = oracle or Oracle(capacity_blocks, settings)
         self.reference = ReferencePool(capacity_blocks, reference) if reference is not None else None
         self.tables: list[Table] = []
         self.counts: Counter[str] = Counter()

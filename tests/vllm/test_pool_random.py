@@ -80,10 +80,7 @@ def stream(seed: int, rule: Rule) -> Counter[str]:
     next_check = 0
     try:
         while (done := sum(driver.counts[operation] for operation in OPERATIONS)) < STREAM_OPERATIONS:
-            if rng.random() < special:
-                _special(rng, driver, longest)
-            else:
-                _serve(rng, driver, longest, families, running)
+            random_operation(rng, driver, longest, families, running, special)
             if done >= next_check:
                 driver.check()
                 next_check = done + full_check_operations
@@ -94,6 +91,16 @@ def stream(seed: int, rule: Rule) -> Counter[str]:
     driver.counts["reordered decisions"] = driver.counters.get("reordered_decisions")
     driver.counts["reference streams"] = kind == "reference"
     return driver.counts
+
+
+def random_operation(
+    rng: random.Random, driver: Driver, longest: int, families: int, running: int, special: float
+) -> None:
+    """One that a server does, or with the chance ``special`` one that only few do."""
+    if rng.random() < special:
+        _special(rng, driver, longest)
+    else:
+        _serve(rng, driver, longest, families, running)
 
 
 def _serve(rng: random.Random, driver: Driver, longest: int, families: int, running: int) -> None:
