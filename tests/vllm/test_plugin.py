@@ -287,7 +287,7 @@ def test_metrics_of_two_engines_are_summed(
         'computecache_evicted_blocks_total{class="never_hit"}': 56 if is_active else 48,
         'computecache_evicted_blocks_total{class="hit"}': 0 if is_active else 8,
         "computecache_evicted_then_requested_tokens_total": 2 * 8 * 16,
-        # Each has four protected blocks, of six that may be: there was nothing to look at, so one of 64 is timed.
+        # Each has four protected blocks, of six that may be: nothing to look at, so one of 64 is timed.
         "computecache_decision_seconds_count": 2 * is_active,
         'computecache_decision_seconds_bucket{le="+Inf"}': 2 * is_active,
     }

@@ -62,7 +62,8 @@ class BlockUses:
         for block in blocks:
             clock += 1
             used_at[block] = clock
-            hits[block] = min(hits.get(block, 0) + 1, MOST_HITS)
+            count = hits.get(block, 0)
+            hits[block] = count + 1 if count < MOST_HITS else MOST_HITS  # min() costs more
         self._clock = clock
 
     def was_hit(self, block: BlockId) -> bool:

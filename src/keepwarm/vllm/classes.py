@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any
@@ -61,7 +62,8 @@ def pool_class(stock_class: Any) -> Any:  # noqa: C901 - a method each, hardly a
                 block_mask,
             )
             hooks = self.computecache
-            if hooks.hears_of_answers or num_cached_blocks * block_size < request.num_prompt_tokens:
+            prompt_tokens = getattr(request, "num_prompt_tokens", math.inf)  # nothing may be raised here
+            if hooks.hears_of_answers or num_cached_blocks * block_size < prompt_tokens:
                 new_blocks = blocks[num_cached_blocks:num_full_blocks]
                 hooks.cached(request, new_blocks, num_cached_blocks * block_size)
 

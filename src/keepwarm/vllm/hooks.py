@@ -94,11 +94,13 @@ class Hooks:
     def touched(self, blocks: Sequence[Block]) -> None:
         """A request uses blocks; those without a hash hold nothing that could have been hit."""
         try:
-            hit = [block for block in blocks if block._block_hash is not None]
-            for block in hit:
-                self._was_hit[block.block_id] = 1
+            hit = [block.block_id for block in blocks if block._block_hash is not None]
+            was_hit = self._was_hit
+            for block_id in hit:
+                was_hit[block_id] = 1
             if self.keeper is not None and blocks:
-                self.keeper.used(blocks, hit)
+                used = hit if len(hit) == len(blocks) else [block.block_id for block in blocks]
+                self.keeper.used(used, hit)
         except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
             self.faults.note("hit", error)
 

@@ -23,9 +23,10 @@ from contextlib import suppress
 from itertools import islice
 from time import perf_counter_ns
 
+from keepwarm.policies.base import BlockId
 from keepwarm.vllm.counters import SLOT, Counters
 from keepwarm.vllm.faults import Faults
-from keepwarm.vllm.orders import MakeOrder, cached_block, make_order
+from keepwarm.vllm.orders import MakeOrder, cached_block, cached_blocks, make_order
 from keepwarm.vllm.settings import Settings
 from keepwarm.vllm.stock import Block, Pool, free_blocks, insert, move
 
@@ -139,15 +140,15 @@ class Keeper:
             self._append_watched(watched)
         return others
 
-    def used(self, blocks: Sequence[Block], hit: Sequence[Block]) -> None:
+    def used(self, blocks: Sequence[BlockId], hit: Sequence[BlockId]) -> None:
         """A request uses ``blocks``, ``hit`` are those with content; they are out of the list by now."""
         policy = self.policy
-        if policy.take_all([block.block_id for block in blocks]):
+        if policy.take_all(blocks):
             self._note_moves()
         if self.watched:
             for block in blocks:
-                self.watched.pop(block.block_id, None)
-        policy.count_hits([block.block_id for block in hit])
+                self.watched.pop(block, None)
+        policy.count_hits(hit)
 
     def moved(self, source: Block, target: Block, *, was_hit: bool) -> None:
         """The content of ``source``, in use, belongs to ``target`` now."""
@@ -207,7 +208,7 @@ class Keeper:
             freed_at[block_id] = now
             (kept if block_id in hits else others).append(block)
         if kept:
-            policy.on_free([cached_block(block, self._block_tokens) for block in kept])
+            policy.on_free(cached_blocks(kept, self._block_tokens))
             self._note_moves()
         return (others, boundary), (kept, end)
 

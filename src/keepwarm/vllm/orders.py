@@ -36,6 +36,13 @@ class BoundaryOrder(ComputeCache):
         self._blocks = pool.blocks
         self.demoted_blocks = 0
 
+    def on_free(self, blocks: Sequence[CachedBlock]) -> None:
+        """All of them to the end of the protected part: others are not given to it."""
+        added = {block.id: block for block in blocks}
+        if len(added) != len(blocks) or not self._protected.keys().isdisjoint(added):
+            raise ValueError(f"blocks freed twice: {blocks!r}")
+        self._protected.update(added)
+
     def take_all(self, blocks: Sequence[BlockId]) -> bool:
         """``take`` of each; whether any was held. Mutates; O(len(blocks))."""
         protected, before = self._protected, len(self._protected)
@@ -180,6 +187,14 @@ def make_order(pool: Pool, settings: Settings) -> Order:
 def cached_block(block: Block, block_tokens: int) -> CachedBlock:
     """A block as the policies know it: by its id and its depth."""
     return CachedBlock(block.block_id, _NO_HASH, (block._block_hash_num_tokens or 0) // block_tokens)
+
+
+def cached_blocks(blocks: Sequence[Block], block_tokens: int) -> list[CachedBlock]:
+    """``cached_block`` of each, without a call for each."""
+    return [
+        CachedBlock(block.block_id, _NO_HASH, (block._block_hash_num_tokens or 0) // block_tokens)
+        for block in blocks
+    ]
 
 
 def _unpinned(block: Block) -> Block:
