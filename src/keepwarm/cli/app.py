@@ -19,6 +19,7 @@ from keepwarm.cli import (
     pressure,
     record,
     replay,
+    reuse,
     sessions,
     simulate,
     task,
@@ -41,6 +42,7 @@ app.command("explain")(explain.command)
 app.command("causes")(causes.command)
 app.command("check")(check.command)
 app.add_typer(simulate.app, name="simulate")
+app.add_typer(reuse.app, name="reuse")
 app.add_typer(sessions.app, name="sessions")
 app.command("record")(record.command)
 app.add_typer(task.app, name="task")
