@@ -33,8 +33,12 @@ def render_report(report: Report, *, width: int, colour: bool) -> str:
     parts: list[RenderableType] = [heading("keepwarm: when an idle session comes back")]
     parts.append(facts(_facts(report, width)))
     if report.rows:
-        over = "" if report.model else f", mean of {report.settings['splits']} splits (middle 95%)"
-        parts += [Text(), heading(f"On calls not seen before{over}"), _rows(report.rows, bool(report.model))]
+        title = (
+            "The model on these calls"
+            if report.model is not None
+            else f"On tasks that were held out, mean of {report.settings['splits']} splits (middle 95%)"
+        )
+        parts += [Text(), heading(title), _rows(report.rows, report.model is not None)]
         parts += [Text(line, style="dim") for line in _READING]
     if report.model is not None:
         parts += [Text(), heading("Curves of the model"), _curves(report.model, width)]
