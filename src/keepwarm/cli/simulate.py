@@ -1,4 +1,4 @@
-"""``keepwarm simulate``: what a cache of a given size and policy would do with a trace."""
+"""``keepwarm simulate``: what a cache of a given size and policy would do with a trace; a server, too."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import typer
 
 from keepwarm._errors import InputError
 from keepwarm.cli import options as shared
+from keepwarm.cli import simulate_serving
 from keepwarm.cli.output import screen, write_bytes, write_text
 from keepwarm.cli.progress import progress_bar
 
@@ -212,3 +213,4 @@ def _server(model_config: str | None, **settings: str | float | None) -> ServerO
 
 
 app.command("cache")(cache_command)
+app.command("serving")(simulate_serving.command)

@@ -87,6 +87,17 @@ class Roofline(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     device: Device
     overhead_s: float
 
+    @property
+    def kind(self) -> str:
+        """In words."""
+        return f"a roofline of {self.model.name} on {self.device.name}"
+
+    @property
+    def reload_s_per_token(self) -> float | None:
+        """Seconds to bring a token's KV back from host memory; None without a link to it."""
+        link = self.device.host_link_bytes_per_s
+        return None if link is None else self.model.kv_bytes_per_token / link
+
     def coefficients(self) -> Coefficients:
         """The two roofs as seconds."""
         model, device = self.model, self.device
@@ -115,6 +126,18 @@ class Fitted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     total_residual_s: float
     kv_bytes_per_token: float | None = None
     host_link_bytes_per_s: float | None = None
+
+    @property
+    def kind(self) -> str:
+        """In words."""
+        return f"a fit to {self.requests} measured requests"
+
+    @property
+    def reload_s_per_token(self) -> float | None:
+        """Seconds to bring a token's KV back from host memory; None where nobody measured it."""
+        if self.kv_bytes_per_token is None or self.host_link_bytes_per_s is None:
+            return None
+        return self.kv_bytes_per_token / self.host_link_bytes_per_s
 
     def coefficients(self) -> Coefficients:
         """As they were fitted."""

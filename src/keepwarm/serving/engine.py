@@ -243,12 +243,16 @@ class Engine:
         result.evicted += evicted
         if not state.request.skip_reads:
             self.lookups.count(state, hit_tokens)
+        self._start(state, len(hits), tokens, result)
+        return tokens
+
+    def _start(self, state: RequestState, found_blocks: int, tokens: int, result: StepResult) -> None:
+        """An admitted request joins the batch: the KV of its first ``found_blocks`` is there."""
         self.waiting.admitted(state)
         self.running.append(state)
-        state.computed_tokens, state.cached_blocks = hit_tokens, len(hits)
-        result.hit_tokens[state.request.id] = hit_tokens
+        state.computed_tokens, state.cached_blocks = found_blocks * self.config.block_size, found_blocks
+        result.hit_tokens[state.request.id] = state.computed_tokens
         self._compute(state, tokens, result)
-        return tokens
 
     def _compute(self, state: RequestState, tokens: int, result: StepResult) -> None:
         """Put ``tokens`` into the batch; the blocks they fill can be hit from now on, even in this step."""

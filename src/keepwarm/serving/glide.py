@@ -96,6 +96,10 @@ class GlidingEngine(Engine):
             super()._begin_step(now_s)
         self._begun = False
 
+    def take_reload_s(self) -> float:
+        """Seconds by which reading from elsewhere lengthens the step done last: none here. Mutates."""
+        return 0.0
+
     def glide(self, now_s: float, until_s: float, costs: Coefficients) -> Glide:
         """Do the steps that are alike and begin before ``until_s``, the first one now. Mutates."""
         if not self.running:

@@ -71,7 +71,7 @@ class Loop:
             if clients.next_s <= started_s:
                 return True
             result = self.engine.step(started_s)
-        self.now_s = started_s + self._duration_s(result)
+        self.now_s = started_s + self._duration_s(result) + self.engine.take_reload_s()
         self.engine.sessions.now_s = self.now_s
         self._note(result, started_s)
         return True

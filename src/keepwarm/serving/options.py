@@ -34,6 +34,7 @@ class ServingOptions:
     capacity_tokens: int | None = None
     gap_scale: float = 1.0
     population: Population = Population.TOGETHER
+    host_memory_gib: float = 0.0
     reuse_model: ReuseModel | None = None
     n_rebuild: int = N_REBUILD
 
@@ -41,6 +42,8 @@ class ServingOptions:
         """Raise InputError for the first that makes no sense."""
         if self.sessions < 1:
             raise InputError(f"sessions is {self.sessions!r}; give at least 1")
+        if not 0 <= self.host_memory_gib < float("inf"):
+            raise InputError(f"host_memory_gib is {self.host_memory_gib!r}; give 0 for none, or more")
         if not 0 <= self.gap_scale < float("inf"):
             raise InputError(f"gap_scale is {self.gap_scale!r}; give 0 or more, 1 for the recorded gaps")
         for name in ("step_tokens", "capacity_tokens"):

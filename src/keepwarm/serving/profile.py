@@ -46,6 +46,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         except ZeroDivisionError:
             raise InputError(f"profile {path or self.name!r}: a rate or share of the device is 0") from None
 
+    def kv_bytes_per_token(self) -> float | None:
+        """Keys and values of all layers; None where nobody said."""
+        costs = self.costs
+        return costs.model.kv_bytes_per_token if isinstance(costs, Roofline) else costs.kv_bytes_per_token
+
 
 def shipped_profiles() -> list[str]:
     """Names of the profiles that come with keepwarm, sorted."""

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from keepwarm._errors import InputError
 from keepwarm.policies.sessions import SessionId
 from keepwarm.reuse.estimators.oracle import Oracle
+from keepwarm.scheduling.active_set import ActiveSet
 from keepwarm.scheduling.base import QueueOrder
+from keepwarm.scheduling.fcfs import Fcfs
 from keepwarm.serving.alone import alone_s
 from keepwarm.serving.base import RequestState, ServerConfig
 from keepwarm.serving.clients import Clients
 from keepwarm.serving.costs import Coefficients
 from keepwarm.serving.glide import GlidingEngine
+from keepwarm.serving.host_memory import HostMemory, TieredEngine, TieredPool
 from keepwarm.serving.ledger import Ledger
 from keepwarm.serving.loop import Loop
 from keepwarm.serving.options import ServingOptions
 from keepwarm.serving.pool import ServingPool
-from keepwarm.serving.population import choose
+from keepwarm.serving.population import Cast, choose
 from keepwarm.serving.row import Row, row_of
-from keepwarm.serving.rules import eviction, queue_order
+from keepwarm.serving.rules import Eviction, eviction, queue_order
 from keepwarm.workload.base import SessionTrace, Workload
+
+CHEAP_RELOAD = 0.25  # of what computing a token costs: below it, nobody has to wait for a place in the set
 
 
 def simulate(
@@ -30,10 +36,8 @@ def simulate(
     The cache is simulated at the workload's own block size: M tokens are M // block_size blocks. ``order``
     is a queue order in place of the one named ``options.scheduling``, say one tuned otherwise.
     """
-    options.check()
-    config = server_config(options, workload.block_size)
+    config, cast = check_run(workload, options)
     costs = options.profile.coefficients()
-    cast = choose(workload, options, config.capacity_blocks * config.block_size)
     gaps_s: dict[SessionId, float] = {}
     policy, sessions = eviction(
         options.eviction,
@@ -53,7 +57,14 @@ def simulate(
     return row_of(options, ledger, _alone(ledger, config, costs), config.block_size)
 
 
-def server_config(options: ServingOptions, block_size: int) -> ServerConfig:
+def check_run(workload: Workload, options: ServingOptions) -> tuple[ServerConfig, Cast]:
+    """The server and the sessions of a run. Raises InputError for options that no run could have."""
+    options.check()
+    config = _server_config(options, workload.block_size)
+    return config, choose(workload, options, config.capacity_blocks * config.block_size)
+
+
+def _server_config(options: ServingOptions, block_size: int) -> ServerConfig:
     """The limits of the server. Raises InputError for those that no server could have."""
     profile = options.profile
     capacity_blocks = (options.capacity_tokens or profile.capacity_tokens) // block_size
@@ -66,6 +77,28 @@ def server_config(options: ServingOptions, block_size: int) -> ServerConfig:
     )
     config.check()
     return config
+
+
+def _tiered(
+    options: ServingOptions,
+    config: ServerConfig,
+    rule: Eviction,
+    order: type[QueueOrder[RequestState]],
+    prefill_s_per_token: float,
+) -> TieredEngine:
+    """The server with host memory. Where reading is cheap, the active set makes way for FCFS."""
+    profile = options.profile
+    reload_s_per_token, kv_bytes = profile.costs.reload_s_per_token, profile.kv_bytes_per_token()
+    if reload_s_per_token is None or kv_bytes is None:
+        raise InputError(
+            f"profile {profile.name!r} has no link to host memory; give host_link_bytes_per_s and the size "
+            "of a token's KV in it, or leave host memory out"
+        )
+    if reload_s_per_token < CHEAP_RELOAD * prefill_s_per_token and issubclass(order, ActiveSet):
+        order = Fcfs
+    host = HostMemory(int(options.host_memory_gib * 2**30 / (kv_bytes * config.block_size)))
+    pool = TieredPool(config.capacity_blocks, rule.policy, host)
+    return TieredEngine(config, pool, order, rule.sessions, reload_s_per_token * config.block_size)
 
 
 def _usual_context_tokens(workload: Workload) -> int:

@@ -1,0 +1,1 @@
+"""A grid of simulated runs, for people and for programs."""
