@@ -20,12 +20,13 @@ def alone_s(session: SessionTrace, config: ServerConfig, costs: Coefficients) ->
                 break
             hit_blocks += 1
         cached.update(turn.blocks[hit_blocks:])
-        total_s += _prefill_s(turn.prompt_tokens, hit_blocks * config.block_size, config.step_tokens, costs)
-        total_s += _decode_s(turn.prompt_tokens, turn.output_tokens, costs)
+        total_s += prefill_s(turn.prompt_tokens, hit_blocks * config.block_size, config.step_tokens, costs)
+        total_s += decode_s(turn.prompt_tokens, turn.output_tokens, costs)
     return total_s
 
 
-def _prefill_s(prompt_tokens: int, computed_tokens: int, step_tokens: int, costs: Coefficients) -> float:
+def prefill_s(prompt_tokens: int, computed_tokens: int, step_tokens: int, costs: Coefficients) -> float:
+    """Seconds until the first token of the only request there is, ``computed_tokens`` of it being cached."""
     total_s = 0.0
     while computed_tokens < prompt_tokens:
         chunk = min(step_tokens, prompt_tokens - computed_tokens)
@@ -35,8 +36,8 @@ def _prefill_s(prompt_tokens: int, computed_tokens: int, step_tokens: int, costs
     return total_s
 
 
-def _decode_s(prompt_tokens: int, output_tokens: int, costs: Coefficients) -> float:
-    """The first token of the answer comes with the prefill."""
+def decode_s(prompt_tokens: int, output_tokens: int, costs: Coefficients) -> float:
+    """Seconds from its first token to its last."""
     return sum(
         costs.step_s(1, context_tokens, context_tokens)
         for context_tokens in range(prompt_tokens + 1, prompt_tokens + output_tokens)

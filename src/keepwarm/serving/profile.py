@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
 from keepwarm._errors import InputError
 from keepwarm.serving.costs import Coefficients, Fitted, Roofline
 
-SCHEMA = "keepwarm.profile/1"
+SCHEMA: Final = "keepwarm.profile/1"
 DEFAULT_PROFILE = "2xh200-32b"
 _SHIPPED = files("keepwarm.serving") / "profiles"
 
@@ -69,6 +69,12 @@ def load_profile(name_or_path: str) -> Profile:
         raise InputError(f"profile {name_or_path!r}: {error}; see docs/design/serving-model.md") from None
     profile.check(name_or_path)
     return profile
+
+
+def profile_document(profile: Profile) -> dict[str, Any]:
+    """As JSON holds it; coefficients keep all their digits."""
+    document: dict[str, Any] = msgspec.to_builtins(profile)
+    return document
 
 
 def _read(path: str) -> bytes:
