@@ -11,7 +11,7 @@ from keepwarm.policies.base import BlockId, CachedBlock, VictimOrder
 def check_not_held(blocks: Sequence[CachedBlock], held: Collection[BlockId]) -> None:
     """``ValueError`` if a block to take over is held already, or given twice. O(len(blocks))."""
     ids = [block.id for block in blocks]
-    twice = sorted(block_id for block_id in ids if block_id in held)
+    twice = sorted(filter(held.__contains__, ids))
     if twice or len(set(ids)) != len(ids):
         raise ValueError(f"blocks freed twice: {twice or blocks!r}")
 

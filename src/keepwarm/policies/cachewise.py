@@ -85,6 +85,9 @@ class _Group:
         return next(iter(self.free.values()))
 
 
+_NO_CHANGE = (None, None)
+
+
 class _Entry(NamedTuple):
     """Of the heap; no two have the same version, so groups are never compared."""
 
@@ -154,14 +157,15 @@ class CacheWise(SessionVictimOrder):
         self._unread: OrderedDict[_Group, None] = OrderedDict()  # have free blocks, are not in the heap
         self._read: OrderedDict[_Group, None] = OrderedDict()  # have free blocks, read longest ago first
         self._heap: list[_Entry] = []
+        self._surely_first: _Group | None = None  # whatever its first block, until a rank is read
         self._own: _Group | None = None  # of the session served, and nobody else
-        self._joined: tuple[_Group, _Group] | None = None  # before and after it joined
+        self._joined: tuple[_Group | None, _Group | None] = _NO_CHANGE  # owners before and after
 
     def serve(self, session: SessionId) -> None:
         """Blocks hit or cached from here on are served to ``session``."""
         if session != self._session:
             self._session = session
-            self._own = self._joined = None
+            self._own, self._joined = None, _NO_CHANGE
 
     def begin_step(self) -> None:
         """Count it."""
@@ -171,13 +175,15 @@ class CacheWise(SessionVictimOrder):
         """Read its rank at the next victim, for the blocks that it alone owns."""
         group = self._groups.get(_Owners((session,)))
         if group is not None and group.free:
-            self._read.pop(group, None)
+            self._out_of_heap(group)
             self._unread[group] = None
-            group.version = 0
 
     def on_cache(self, block: CachedBlock) -> None:
         """New content belongs to the session served."""
-        self._own = self._move(block.id, self._own or self._group(_Owners((self._session,))))
+        group = self._own
+        if group is None or not group.blocks:
+            group = self._own = self._group(_Owners((self._session,)))
+        self._move(block.id, group)
 
     def on_hit(self, block: CachedBlock, *, was_free: bool) -> None:
         """The session served joins the owners; a free block leaves its queue."""
@@ -185,28 +191,33 @@ class CacheWise(SessionVictimOrder):
         if was_free:
             del self._held[block.id]
             if group is not None:
-                self._take(block.id, group)
+                del group.free[block.id]
+                if not group.free:
+                    self._out_of_heap(group)
         if group is None:
             self.on_cache(block)
         elif self._session not in group.owners.sessions:
-            before, after = self._joined or (None, None)
-            if before is not group or after is None:
+            before, after = self._joined
+            if before is not group or after is None or not after.blocks:
                 after = self._group(group.owners.joined_by(self._session))
-            self._joined = (group, self._move(block.id, after))
+                self._joined = (group, after)
+            self._move(block.id, after)
 
     def on_free(self, blocks: Sequence[CachedBlock]) -> None:
         """To the end of the queues of their groups, one after the other."""
         check_not_held(blocks, self._held)
+        group_of, held, freed = self._group_of, self._held, self._freed
         for block in blocks:
-            group = self._group_of.get(block.id)
-            if group is None:  # cached before anybody told
+            block_id = block.id
+            if block_id not in group_of:  # cached before anybody told
                 self.on_cache(block)
-                group = self._group_of[block.id]
+            group = group_of[block_id]
             if not group.free:
                 self._unread[group] = None
-            self._held[block.id] = block
-            group.free[block.id] = self._freed
-            self._freed += 1
+            held[block_id] = block
+            group.free[block_id] = freed
+            freed += 1
+        self._freed = freed
 
     def pop_victim(self) -> CachedBlock:
         """Take the first block of the first group."""
@@ -214,9 +225,10 @@ class CacheWise(SessionVictimOrder):
             raise LookupError("no block is held")
         if self._unread or self._steps >= self._n_rebuild:
             self._read_ranks()
-        group = self._first()
-        block_id = next(iter(group.free))
-        self._take(block_id, group)
+        group = self._surely_first or self._first()
+        block_id, _ = group.free.popitem(last=False)
+        if not group.free:
+            self._out_of_heap(group)
         return self._held.pop(block_id)
 
     def on_evict(self, block: CachedBlock) -> None:
@@ -252,29 +264,25 @@ class CacheWise(SessionVictimOrder):
             group = self._groups[owners] = _Group(owners)
         return group
 
-    def _move(self, block_id: BlockId, group: _Group) -> _Group:
-        """Make a block that is not free one of ``group``, which may have lost its last one meanwhile."""
-        if not group.blocks:
-            group = self._groups.setdefault(group.owners, group)
+    def _move(self, block_id: BlockId, group: _Group) -> None:
+        """Make a block that is not free one of ``group``."""
         before = self._group_of.get(block_id)
         self._group_of[block_id] = group
         group.blocks += 1
         if before is not None:
             self._leave(before)
-        return group
 
     def _leave(self, group: _Group) -> None:
         group.blocks -= 1
         if not group.blocks:
             del self._groups[group.owners]
 
-    def _take(self, block_id: BlockId, group: _Group) -> None:
-        """A free block leaves the queue of its group."""
-        del group.free[block_id]
-        if not group.free:
-            group.version = 0
-            self._read.pop(group, None)
-            self._unread.pop(group, None)
+    def _out_of_heap(self, group: _Group) -> None:
+        """Its entry is void from here on."""
+        group.version = 0
+        self._surely_first = None
+        self._read.pop(group, None)
+        self._unread.pop(group, None)
 
     def _to_read(self) -> list[_Group]:
         """The groups whose ranks are to be read for the next victim."""
@@ -291,6 +299,7 @@ class CacheWise(SessionVictimOrder):
             self._read[group] = None
             self._read.move_to_end(group)
         self.rank_faults += reading.faults
+        self._surely_first = None
         if self._steps >= self._n_rebuild:
             self._steps = 0
         if len(self._heap) + len(groups) >= 2 * len(self._read):  # half of it would be void
@@ -305,12 +314,15 @@ class CacheWise(SessionVictimOrder):
 
     def _first(self) -> _Group:
         """The group that gives the next victim."""
+        heap = self._heap
         while True:
-            entry = self._heap[0]
+            entry = heap[0]
             group = entry.group
             if group.version != entry.version:
-                heappop(self._heap)
+                heappop(heap)
             elif group.first_freed() != entry.freed:
-                heapreplace(self._heap, self._entry(group))
+                heapreplace(heap, self._entry(group))
             else:
+                if all(entry.place < other.place for other in heap[1:3]):
+                    self._surely_first = group
                 return group
