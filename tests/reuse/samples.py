@@ -16,7 +16,7 @@ def ran(command: str, duration_s: float, *, cut_off: bool = False, task: str = "
 
 
 def listings_and_builds(calls: int = 60, tasks: int = 4) -> list[ToolDuration]:
-    """Half of them `ls` of some milliseconds, half `make` of 5 to 20 seconds, one in five of these cut off."""
+    """Half are `ls` of some milliseconds, half `make` of 5 to 20 seconds, a fifth of these cut off."""
     random = Random(7)
     durations = []
     for number in range(calls):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import pytest
 from hypothesis import assume, given
@@ -63,6 +64,6 @@ def test_the_integral_is_that_of_the_steps(curve: Curve, elapsed_s: float) -> No
     def share(at_s: float) -> float:
         return min([1.0, *(s for t, s in zip(curve.times_s, curve.survival, strict=True) if t <= at_s)])
 
-    area = sum(share(left) * (right - left) for left, right in zip(edges, edges[1:], strict=False))
+    area = sum(share(left) * (right - left) for left, right in pairwise(edges))
     area += share(curve.end_s) * curve.beyond_s
     assert remaining_s == pytest.approx(area / share(elapsed_s), rel=1e-6)

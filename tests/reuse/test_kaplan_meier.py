@@ -10,7 +10,7 @@ from tests.reuse.samples import ran, tool_durations
 
 
 def test_the_shares_are_those_of_the_estimator() -> None:
-    # By hand, with one call more that outlasts all: 1 of 6 ends at 1 s, one is cut off at 2, 1 of 4 ends at 3.
+    # By hand, with one call more that outlasts all: 1 of 6 ends at 1 s, one is cut off, 1 of 4 ends at 3.
     curve = survival_curve(
         [ran("x", 1.0), ran("x", 2.0, cut_off=True), ran("x", 3.0), ran("x", 5.0), ran("x", 5.0)]
     )

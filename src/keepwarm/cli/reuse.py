@@ -82,6 +82,7 @@ def fit_command(
 ) -> None:
     """Fit the predictor on recorded tool calls; needs the extra reuse."""
     from keepwarm._files import write_whole
+    from keepwarm._text import count, counted
     from keepwarm.reuse.fit import FitOptions, fit, scikit_learn_version
     from keepwarm.reuse.model import dumps
 
@@ -93,8 +94,8 @@ def fit_command(
         write_error(note)
     carried = sum(len(tool.clusters) for tool in model.tools.values())
     write_text(
-        f"{output}: {model.fitted.samples} calls, {model.fitted.censored} cut off; "
-        f"{len(model.tools)} tools, {carried} clusters\n"
+        f"{output}: {counted(model.fitted.samples, 'call')}, {count(model.fitted.censored)} cut off; "
+        f"{counted(len(model.tools), 'tool')}, {counted(carried, 'cluster')}\n"
     )
 
 

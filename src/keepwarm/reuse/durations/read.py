@@ -82,15 +82,17 @@ def _read_transcript(path: Path, source: ByteSource) -> tuple[DurationReader, li
         if reader is None:
             found = next((known for known in READERS if known.owns(record)), None)
             reader = None if found is None else found(path.name)
-        if reader is not None:
-            durations.extend(reader.read(record))
+        try:
+            durations.extend(reader.read(record) if reader is not None else ())
+        except RecursionError:
+            broken += 1
     if reader is None:
         raise TraceError(
             f"no transcript of an agent recognised in {str(path)!r}; known are {_FORMATS}, and CSV"
         )
     durations.extend(reader.finish())
     if broken:
-        reader.left_out["a line that is no JSON object"] += broken
+        reader.left_out["a line that cannot be read as JSON"] += broken
     return reader, durations
 
 
