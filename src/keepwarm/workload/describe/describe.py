@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from keepwarm._errors import InputError
 from keepwarm._progress import Progress, Silent
 from keepwarm.cache.models import read_model_config
 from keepwarm.reuse.durations.read import read_durations
-from keepwarm.reuse.model import load as load_model
+from keepwarm.reuse.model import ModelError, ReuseModel, load
 from keepwarm.workload.describe.figures import Description, TraceFigures
 from keepwarm.workload.describe.measure import measure
 from keepwarm.workload.describe.tools import calls_of_trace, tool_times
@@ -41,7 +42,7 @@ def describe(path: str, options: DescribeOptions, *, progress: Progress | None =
     per_token = None
     if options.model_config is not None:
         per_token = read_model_config(Path(options.model_config)).bytes_per_token()
-    model = None if options.reuse_model is None else load_model(options.reuse_model)
+    model = None if options.reuse_model is None else _model(options.reuse_model)
     durations = None if options.tools is None else read_durations([options.tools]).durations
     recording = load_recording(path, options.load, progress=heard)
     if durations is None:
@@ -58,6 +59,13 @@ def describe(path: str, options: DescribeOptions, *, progress: Progress | None =
         beside=beside,
         tools=tool_times(durations, source=options.tools, model=model),
     )
+
+
+def _model(path: str) -> ReuseModel:
+    try:
+        return load(path)
+    except ModelError as error:
+        raise InputError(str(error)) from None
 
 
 def _measured(

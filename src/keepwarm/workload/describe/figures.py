@@ -63,7 +63,6 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
 
     time_s: float
     window_tokens: int
-    live_sessions: int
     live_tokens: int
 
 
@@ -79,6 +78,7 @@ class WorkingSet(msgspec.Struct, frozen=True, kw_only=True):
     peak_tokens: int
     mean_tokens: float
     above_capacity: float | None
+    peak_live_sessions: int
     peak_live_tokens: int
     mean_live_tokens: float
     live_above_capacity: float | None

@@ -156,18 +156,19 @@ def _working_set(
     sessions = Steps((change for change, _ in changes), start_s, end_s)
     tokens = Steps((change for _, change in changes), start_s, end_s)
     times_s = np.linspace(start_s, end_s, _POINTS)
-    columns = (times_s, window.at(times_s), sessions.at(times_s), tokens.at(times_s))
+    columns = (times_s, window.at(times_s), tokens.at(times_s))
     return WorkingSet(
         window_s=window_s,
         length_s=end_s - start_s,
         peak_tokens=window.peak,
         mean_tokens=window.mean,
         above_capacity=None if capacity_tokens is None else window.share_above(capacity_tokens),
+        peak_live_sessions=sessions.peak,
         peak_live_tokens=tokens.peak,
         mean_live_tokens=tokens.mean,
         live_above_capacity=None if capacity_tokens is None else tokens.share_above(capacity_tokens),
         points=tuple(
-            Point(time_s=time_s, window_tokens=used, live_sessions=live, live_tokens=held)
-            for time_s, used, live, held in zip(*(column.tolist() for column in columns), strict=True)
+            Point(time_s=time_s, window_tokens=used, live_tokens=held)
+            for time_s, used, held in zip(*(column.tolist() for column in columns), strict=True)
         ),
     )

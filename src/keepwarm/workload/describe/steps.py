@@ -20,7 +20,7 @@ class Steps:
     """A figure from ``start_s`` to ``end_s``, which is after it; it is 0 before the first change."""
 
     def __init__(self, changes: Iterable[Change], start_s: float, end_s: float) -> None:
-        given = list(changes)
+        given = [Change(start_s, 0), *changes]
         times = np.array([change.time_s for change in given], dtype=np.float64)
         self._times_s, place = np.unique(times, return_inverse=True)
         rises = np.zeros(len(self._times_s), dtype=np.int64)

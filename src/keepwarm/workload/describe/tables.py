@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from rich.console import Group, RenderableType
@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from keepwarm._text import clip, count, counted, percent, visible
-from keepwarm.workload.describe.figures import Description, Distribution, Tools, ToolTimes, TraceFigures
+from keepwarm.workload.describe.figures import Distribution, Tools, ToolTimes, TraceFigures
 
 Traces = Sequence[tuple[str, TraceFigures]]
 
@@ -42,7 +42,10 @@ def distributions_table(traces: Traces, width: int) -> RenderableType:
         "gap after a human": lambda trace: trace.triggers.human_gap_s,
         "session length": lambda trace: trace.session_s,
     }
-    for shown, chosen in ((_number, figures), (duration, times)):
+    shares: dict[str, Callable[[TraceFigures], Distribution | None]] = {
+        "hit rate": lambda trace: trace.reuse.hit_share,
+    }
+    for shown, chosen in ((_number, figures), (percent, shares), (duration, times)):
         for title, figure in chosen.items():
             rows = [(name, found) for name, trace in traces if (found := figure(trace)) is not None]
             for place, (name, found) in enumerate(rows):
@@ -53,32 +56,14 @@ def distributions_table(traces: Traces, width: int) -> RenderableType:
     return Group(table, Text(f"no room for: {', '.join(spared)}; --json has all", style="dim"))
 
 
-def figures_table(traces: Traces, description: Description) -> Table:
+def figures_table(traces: Traces) -> Table:
     """Single figures, a column a trace; those that no trace has are left out."""
     table = _table("", *(name for name, _ in traces), texts=1)
-    for title, figure in _figures(description).items():
+    for title, figure in _FIGURES.items():
         cells = [figure(trace) for _, trace in traces]
         if any(cells):
             table.add_row(title, *cells)
     return table
-
-
-def _figures(description: Description) -> dict[str, Callable[[TraceFigures], str]]:
-    per_token = description.bytes_per_token
-    return {
-        "prefill tokens": lambda trace: _number(trace.prefill_tokens.total),
-        "decode tokens": lambda trace: _number(trace.decode_tokens.total),
-        "prefill : decode": lambda trace: f"{trace.prefill_per_decode:,.1f}",
-        "requests after a tool": lambda trace: count(trace.triggers.tool_requests),
-        "requests after a human": lambda trace: count(trace.triggers.human_requests),
-        "tool : human": lambda trace: _ratio(trace.triggers.tool_per_human),
-        "hit rate": lambda trace: percent(trace.reuse.hit_rate),
-        "KV read": lambda trace: _volume(trace.transfer.read_tokens.total, per_token),
-        "KV written": lambda trace: _volume(trace.transfer.written_tokens.total, per_token),
-        "sessions that fit M": lambda trace: (
-            "" if trace.sessions_that_fit is None else count(trace.sessions_that_fit)
-        ),
-    }
 
 
 def working_set_lines(traces: Traces, capacity_tokens: int | None, width: int) -> list[RenderableType]:
@@ -97,7 +82,7 @@ def working_set_lines(traces: Traces, capacity_tokens: int | None, width: int) -
         if found.peak_live_tokens:
             live = _against(found.mean_live_tokens, found.peak_live_tokens, found.live_above_capacity)
             lines += [
-                Text(f"held by sessions that go on: {live}"),
+                Text(f"held by sessions that go on, {count(found.peak_live_sessions)} at most: {live}"),
                 Text(_bars([point.live_tokens for point in found.points], width), style="cyan"),
             ]
     if lines and capacity_tokens is None:
@@ -142,14 +127,13 @@ def _ratio(value: float | None) -> str:
     return "" if value is None else f"{value:,.1f}"
 
 
-def _volume(tokens: float, per_token: int | None) -> str:
-    if per_token is None:
-        return f"{tokens:,.0f} tokens"
-    size = tokens * per_token
+def _volume(tokens: Distribution, size: int | None) -> str:
+    if size is None:
+        return f"{tokens.total:,.0f} tokens"
     for unit, name in _UNITS:
         if size >= unit:
             return f"{size / unit:,.1f} {name}"
-    return f"{size:,.0f} B"
+    return f"{size:,} B"
 
 
 def _against(mean: float, peak: int, above: float | None) -> str:
@@ -173,3 +157,19 @@ def _table(*titles: str, texts: int) -> Table:
         is_text = place < texts
         table.add_column(title, justify="left" if is_text else "right", no_wrap=not is_text, overflow="fold")
     return table
+
+
+_FIGURES: Mapping[str, Callable[[TraceFigures], str]] = {
+    "prefill tokens": lambda trace: _number(trace.prefill_tokens.total),
+    "decode tokens": lambda trace: _number(trace.decode_tokens.total),
+    "prefill : decode": lambda trace: f"{trace.prefill_per_decode:,.1f}",
+    "requests after a tool": lambda trace: count(trace.triggers.tool_requests),
+    "requests after a human": lambda trace: count(trace.triggers.human_requests),
+    "tool : human": lambda trace: _ratio(trace.triggers.tool_per_human),
+    "hit rate": lambda trace: percent(trace.reuse.hit_rate),
+    "KV read": lambda trace: _volume(trace.transfer.read_tokens, trace.transfer.read_bytes),
+    "KV written": lambda trace: _volume(trace.transfer.written_tokens, trace.transfer.written_bytes),
+    "sessions that fit M": lambda trace: (
+        "" if trace.sessions_that_fit is None else count(trace.sessions_that_fit)
+    ),
+}

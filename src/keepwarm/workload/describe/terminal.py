@@ -33,7 +33,7 @@ def render_description(description: Description, *, width: int, colour: bool) ->
         Text("prefill, decode, footprint, computed, KV: tokens; nearest rank", style="dim"),
         Text(),
         heading("In all"),
-        figures_table(traces, description),
+        figures_table(traces),
         *(Text(line, style="dim") for line in _remarks(traces)),
     ]
     lines = working_set_lines(traces, description.capacity_tokens, width)
@@ -76,7 +76,7 @@ def _header(description: Description, width: int) -> Iterator[tuple[str, str | T
 
 
 def _remarks(traces: list[tuple[str, TraceFigures]]) -> Iterator[str]:
-    yield "hits, computed, KV read and written: of a cache that loses nothing (simulated)"
+    yield "hit rates, computed, KV read and written: of a cache that loses nothing (simulated)"
     clockless = [name for name, trace in traces if not trace.input.one_clock]
     if clockless:
         yield f"{', '.join(clockless)}: no absolute times, so all sessions are taken to start together"
