@@ -110,7 +110,9 @@ def queue_class(stock_class: Any) -> Any:
                 stock_class.append_n(self, blocks)
 
         def prepend_n(self, blocks: list[Block]) -> None:
-            if blocks:
-                stock_class.prepend_n(self, self.computecache.freed_blank(blocks))
+            keeper = self.computecache
+            if keeper.watchers and blocks:
+                blocks = keeper.freed_blank(blocks)
+            stock_class.prepend_n(self, blocks)
 
     return ComputeCacheQueue

@@ -53,7 +53,7 @@ class Keeper:
         self.faults = faults
         self._queue = pool.free_block_queue
         self._blocks = pool.blocks
-        self._watchers = pool._reuse_watchers
+        self.watchers = pool._reuse_watchers
         self._block_tokens = pool.hash_block_size
         self._times_ns = counters.times_ns
         self._log_every = self.log_at = settings.log_every  # decisions
@@ -114,7 +114,7 @@ class Keeper:
     def freed(self, blocks: Sequence[Block]) -> bool:
         """Put freed blocks with a hash, and watched ones, in their places; False: vLLM shall append them."""
         try:
-            watched, others = self._split(blocks) if self._watchers else ((), blocks)
+            watched, others = self._split(blocks) if self.watchers else ((), blocks)
             runs = self._take_over(others)
         except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
             self.faults.note("free", error)
@@ -132,7 +132,7 @@ class Keeper:
     def freed_blank(self, blocks: Sequence[Block]) -> Sequence[Block]:
         """Which of freed blocks without a hash vLLM shall put at the head; watched ones go to the tail."""
         try:
-            watched, others = self._split(blocks) if self._watchers else ((), blocks)
+            watched, others = self._split(blocks)
         except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
             self.faults.note("free", error)
             return blocks
@@ -144,7 +144,7 @@ class Keeper:
         """A request uses ``blocks``, ``hit`` are those with content; they are out of the list by now."""
         policy = self.policy
         if policy.take_all(blocks):
-            self._note_moves()
+            self._note_protected()
         if self.watched:
             for block in blocks:
                 self.watched.pop(block, None)
@@ -184,7 +184,7 @@ class Keeper:
 
     def _split(self, blocks: Sequence[Block]) -> tuple[Sequence[Block], Sequence[Block]]:
         """Watched blocks, and the others."""
-        watchers = self._watchers
+        watchers = self.watchers
         watched = [block for block in blocks if block.block_id in watchers]
         return watched, [block for block in blocks if block.block_id not in watchers]
 
@@ -209,7 +209,7 @@ class Keeper:
             (kept if block_id in hits else others).append(block)
         if kept:
             policy.on_free(cached_blocks(kept, self._block_tokens))
-            self._note_moves()
+            self._note_protected()
         return (others, boundary), (kept, end)
 
     def _append_watched(self, blocks: Sequence[Block]) -> None:
@@ -222,9 +222,15 @@ class Keeper:
         policy, words = self.policy, self._words
         words[_SCANNED] += policy.scanned_blocks - self._scanned_blocks
         words[_DEMOTED] += policy.demoted_blocks - self._demoted_blocks
-        words[_PROTECTED] += policy.protected_blocks - self._protected_blocks
         self._scanned_blocks, self._demoted_blocks = policy.scanned_blocks, policy.demoted_blocks
-        self._protected_blocks = policy.protected_blocks
+        self._note_protected()
+
+    def _note_protected(self) -> None:
+        """Other blocks are protected than before."""
+        policy = self.policy
+        protected_blocks = policy.protected_blocks
+        self._words[_PROTECTED] += protected_blocks - self._protected_blocks
+        self._protected_blocks = protected_blocks
         first = policy.first_protected
         self.protected_freed_at = _NEVER if first is None else self.freed_at[first.id]
         self.quiet_until = policy.quiet_until()
