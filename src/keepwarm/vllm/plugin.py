@@ -53,16 +53,18 @@ def _register(environ: Mapping[str, str], *, by_session: bool, speaks: bool) -> 
     from vllm import __version__
     from vllm.v1.core import block_pool, kv_cache_manager, kv_cache_utils
 
-    from keepwarm.vllm.eviction import KV_CACHE_MANAGER, MANAGER_FINGERPRINTS, hook_eviction
-
     if hasattr(block_pool, "computecache"):
         logger.info("ComputeCache: it is in vLLM's source already; the plugin leaves it to that")
+        if by_session and speaks:
+            logger.warning("CacheWise: evicts nothing, vLLM's source was patched with ComputeCache")
         return
     directory = counters_directory()
     reading = read_settings(environ)
     modules = {fingerprints.BLOCK_POOL: block_pool, fingerprints.KV_CACHE_UTILS: kv_cache_utils}
     expected = fingerprints.FINGERPRINTS
     if by_session:
+        from keepwarm.vllm.eviction import KV_CACHE_MANAGER, MANAGER_FINGERPRINTS, hook_eviction
+
         modules[KV_CACHE_MANAGER] = kv_cache_manager
         expected = expected | MANAGER_FINGERPRINTS
     reason = _why_not(str(__version__), modules, expected)
