@@ -88,6 +88,8 @@ def test_the_agents_as_the_file_has_them(real: Description, shared: Path) -> Non
     tool = sum("tool_result" in item["input_types"] for item in items)
     assert trace.triggers.tool_requests == tool
     assert trace.triggers.human_requests == len(items) - tool
+    endless = sum("api_time" not in item for loop in loops.values() for item in loop[:-1])
+    assert trace.triggers.gaps_with_answer == endless > 0
     check_quantiles(
         trace.footprint_tokens,
         (max(item["in"] + max(1, item["out"]) for item in loop) for loop in loops.values()),

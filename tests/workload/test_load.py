@@ -28,7 +28,7 @@ def test_a_loop_has_lengths_gaps_and_triggers(tmp_path: Path) -> None:
         session(
             "a",
             entry(0.0, [1, 2], api_time=1.5, think_time=0.0, input_types=["text"]),
-            entry(5.0, [1, 2, 3], tokens=15, think_time=3.0, input_types=["text", "tool_result"]),
+            entry(5.0, [1, 2, 3], tokens=15, api_time=5, think_time=3.0, input_types=["text", "tool_result"]),
             entry(60.0, [1, 2, 3, 4], out=9, think_time=50.0, input_types=["text"]),
         ),
     )
@@ -43,9 +43,11 @@ def test_a_loop_has_lengths_gaps_and_triggers(tmp_path: Path) -> None:
 
 
 def test_gaps_where_the_recording_does_not_state_them(tmp_path: Path) -> None:
-    """From the end of the answer before; from its start where no end is known; never below 0."""
+    """From the end of the answer before; from its request where no end is known; never below 0."""
     first, overlapping = entry(0.0, [1], api_time=2.0), entry(1.0, [1])
     assert gaps(loaded(tmp_path, session("a", first, overlapping, entry(9.0, [1])))) == [0.0, 0.0, 8.0]
+    counts_from_the_first = entry(9.0, [1], think_time=7.0)
+    assert gaps(loaded(tmp_path, session("a", first, entry(4.0, [1]), counts_from_the_first))) == [0, 2, 5]
     without_times = {key: value for key, value in first.items() if key != "t"}
     assert gaps(loaded(tmp_path, session("a", without_times, entry(9.0, [1])))) == [0.0, 0.0]
 
@@ -169,7 +171,7 @@ def test_recorded_messages_name_the_calls(tmp_path: Path) -> None:
 
 
 def test_the_real_sessions_as_they_are_in_the_file(shared: Path) -> None:
-    """Every length, gap and trigger; of the blocks, which are equal to which."""
+    """Every length, trigger and stated gap; of the blocks, which are equal to which."""
     loops = raw_loops(shared)
     workload = load_workload(agent_sessions(shared))
     assert [loop.id for loop in workload.sessions] == list(loops)
@@ -183,8 +185,11 @@ def test_the_real_sessions_as_they_are_in_the_file(shared: Path) -> None:
         assert [t.trigger is Trigger.TOOL for t in loop.turns] == [
             "tool_result" in item["input_types"] for item in items
         ]
-        stated = [t.gap_s for t, item in zip(loop.turns, items, strict=True) if "think_time" in item]
-        assert stated[1:] == [item["think_time"] for item in items if "think_time" in item][1:]
+        for turn, item, before in zip(loop.turns[1:], items[1:], items, strict=False):
+            if "api_time" not in before:
+                assert turn.gap_s == pytest.approx(item["t"] - before["t"])
+            elif "think_time" in item:
+                assert turn.gap_s == item["think_time"]
         one, other = chances.choices(range(len(items)), k=2)
         alike = [a == b for a, b in zip(loop.turns[one].blocks, loop.turns[other].blocks, strict=False)]
         raw = [a == b for a, b in zip(items[one]["hash_ids"], items[other]["hash_ids"], strict=False)]

@@ -5,8 +5,9 @@ starts when its entry says and shares blocks with the one that called it. Within
 time, in file order where one has none.
 
 **Gap.** What the recording states (``think_time``), else this request's time less the end of the answer
-before, else less the time of the request before; never below 0, and 0 where times are missing. Where the
-answer before has no recorded end, its time is part of the gap.
+before; never below 0. Where that end is not recorded, it is the time between the two requests, and the
+answer's own time is part of it: what agent sessions state then counts from an even earlier answer. 0 where
+times are missing too.
 
 **Trigger.** ``TOOL`` where what is new in the prompt holds a tool's result, else ``HUMAN``. The call is known
 where messages are; several made side by side are one.
@@ -154,9 +155,10 @@ def _turns(requests: list[Kept], numbered: Iterator[Sequence[BlockHash]]) -> Ite
 def _gap_s(before: Kept | None, request: Kept) -> float:
     if before is None:
         return 0.0
-    if request.gap_s is not None:
-        return request.gap_s
     ended_s = before.time_s if before.end_s is None else before.end_s
+    is_between_requests = before.end_s is None and before.time_s is not None and request.time_s is not None
+    if request.gap_s is not None and not is_between_requests:
+        return request.gap_s
     if ended_s is None or request.time_s is None:
         return 0.0
     return max(0.0, request.time_s - ended_s)

@@ -26,7 +26,8 @@ class Distribution(msgspec.Struct, frozen=True, kw_only=True):
 class Triggers(msgspec.Struct, frozen=True, kw_only=True):
     """Requests by what made the session send them, and what passed since the answer before, in seconds.
 
-    The first request of a session counts, and has no gap.
+    The first request of a session counts, and has no gap. ``gaps_with_answer``: gaps that hold the answer
+    before too, because its end is not recorded.
     """
 
     tool_requests: int
@@ -34,6 +35,7 @@ class Triggers(msgspec.Struct, frozen=True, kw_only=True):
     tool_per_human: float | None
     tool_gap_s: Distribution | None
     human_gap_s: Distribution | None
+    gaps_with_answer: int
 
 
 class Reuse(msgspec.Struct, frozen=True, kw_only=True):

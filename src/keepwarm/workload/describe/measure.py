@@ -89,12 +89,14 @@ def _distribution_if_any(values: Sequence[float]) -> Distribution | None:
 def _triggers(recording: Recording) -> Triggers:
     gaps_s: dict[Trigger, list[float]] = {Trigger.TOOL: [], Trigger.HUMAN: []}
     requests = dict.fromkeys(gaps_s, 0)
+    with_answer = 0
     for session, moments in zip(recording.workload.sessions, recording.moments, strict=True):
         is_timed = all(moment.start_s is not None for moment in moments)
         for place, turn in enumerate(session.turns):
             requests[turn.trigger] += 1
             if place and is_timed:
                 gaps_s[turn.trigger].append(turn.gap_s)
+                with_answer += moments[place - 1].end_s is None
     tool, human = requests[Trigger.TOOL], requests[Trigger.HUMAN]
     return Triggers(
         tool_requests=tool,
@@ -102,6 +104,7 @@ def _triggers(recording: Recording) -> Triggers:
         tool_per_human=tool / human if human else None,
         tool_gap_s=_distribution_if_any(gaps_s[Trigger.TOOL]),
         human_gap_s=_distribution_if_any(gaps_s[Trigger.HUMAN]),
+        gaps_with_answer=with_answer,
     )
 
 
