@@ -9,10 +9,11 @@ from keepwarm.scheduling.orders import ORDERS
 from keepwarm.vllm.hints import metadata
 from keepwarm.vllm.hints.listener import HintListener
 from keepwarm.vllm.serving.counters import HINT_OUTCOMES, SCHEDULING_MODES
-from keepwarm.vllm.serving.queue import Host, OrderedQueue, RequestTicket
+from keepwarm.vllm.serving.queue import OrderedQueue
 from keepwarm.vllm.serving.server import PrefillRate, ServerView
 from keepwarm.vllm.serving.sessions import SessionKeeper
 from keepwarm.vllm.serving.state import EngineState
+from keepwarm.vllm.serving.tickets import Host, RequestTicket
 
 logger = logging.getLogger("vllm.cachewise")
 

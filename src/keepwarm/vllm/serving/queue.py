@@ -12,53 +12,16 @@ step; the next one begins with a new order that is told what waits and runs, unt
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from itertools import count
 from typing import Any
 
 from vllm.v1.core.sched.request_queue import FCFSRequestQueue, RequestQueue
 from vllm.v1.request import RequestStatus
 
-from keepwarm.scheduling.base import QueueOrder, Ticket
 from keepwarm.vllm.serving.counters import ServingCounters
 from keepwarm.vllm.serving.faults import ServingFaults
-
-
-@dataclass(slots=True, eq=False)
-class RequestTicket(Ticket):
-    """One of vLLM's requests. ``place`` is where vLLM's queue would have it, smallest first."""
-
-    request: Any = None
-    place: int = 0
-    prefilled: bool = False
-
-    def update(self, block_size: int) -> None:
-        """Take over what the request is by now: its known tokens, and which of their blocks it could hit."""
-        request = self.request
-        self.need_blocks = -(-request.num_tokens // block_size)
-        asked = 0 if request.skip_reading_prefix_cache else (request.num_tokens - 1) // block_size
-        self.lookup_blocks = request.block_hashes[:asked]
-
-
-class Host:
-    """What the queue needs of the scheduler it stands in."""
-
-    def __init__(
-        self,
-        new_order: Callable[[], QueueOrder[RequestTicket]],
-        new_ticket: Callable[[Any], RequestTicket],
-        is_ready: Callable[[Any], bool],
-        is_busy: Callable[[], bool],
-        is_full: Callable[[], bool],
-        block_size: int,
-    ) -> None:
-        self.new_order = new_order
-        self.new_ticket = new_ticket
-        self.is_ready = is_ready
-        self.is_busy = is_busy
-        self.is_full = is_full
-        self.block_size = block_size
+from keepwarm.vllm.serving.tickets import Host, RequestTicket
 
 
 class OrderedQueue(RequestQueue):  # type: ignore[misc]
@@ -331,7 +294,3 @@ def _is_blocked(request: Any) -> bool:
         RequestStatus.WAITING_FOR_REMOTE_KVS,
         RequestStatus.WAITING_FOR_STREAMING_REQ,
     )
-
-
-def _nobody() -> Any:
-    raise IndexError("peek from an empty queue")
