@@ -69,8 +69,11 @@ class OrderedLockstep(Lockstep):
         super().add(call)
 
 
-def play(seed: int, requests: int, order: str) -> OrderedLockstep:
-    """Run a whole stream on both sides; returns what was compared. Raises ``Difference``."""
+def play(seed: int, requests: int, order: str, *, long_answers: bool = False) -> OrderedLockstep:
+    """Run a whole stream on both sides; returns what was compared. Raises ``Difference``.
+
+    Long answers outgrow the cache once they run, so that requests are preempted.
+    """
     stream = RandomStream(seed)
     rng = stream.rng
     both = OrderedLockstep(stream.config._replace(long_prefill_tokens=0), order)
@@ -80,13 +83,20 @@ def play(seed: int, requests: int, order: str) -> OrderedLockstep:
     while both.counts["requests"] < requests:
         if len(both.model) < most_in_flight:
             for _ in range(rng.choice([1, 1, 2, 5])):
-                both.add(stream.call()._replace(session=f"session {rng.randrange(sessions)}"))
+                call = stream.call()._replace(session=f"session {rng.randrange(sessions)}")
+                both.add(_with_long_answer(call, both.config) if long_answers else call)
         for _ in range(rng.choice([0, 1, 1, 2])):
             both.now_s += step_s * rng.random()
             both.step()
         _disturb(both, rng, stream)
     both.drain()
     return both
+
+
+def _with_long_answer(call: Call, config: ServerConfig) -> Call:
+    prompt = call.prompt[: max(1, config.max_request_tokens // 3)]
+    room = config.max_request_tokens - len(prompt)
+    return call._replace(prompt=prompt, output=[(sum(prompt) + at) % 1_000 for at in range(room)])
 
 
 def _disturb(both: OrderedLockstep, rng: random.Random, stream: RandomStream) -> None:
