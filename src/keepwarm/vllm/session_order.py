@@ -44,6 +44,7 @@ class SessionOrder:
     ) -> None:
         self.policy = policy
         self.request: Any = None
+        self._served: Any = None
         self._session_of = session_of
         self._budget_ns = budget_us * 1000
         self._queue = pool.free_block_queue
@@ -150,4 +151,6 @@ class SessionOrder:
 
     def _serve(self) -> None:
         request = self.request
-        self.policy.serve((request and self._session_of(request.request_id)) or _NOBODY)
+        if request is not self._served:  # the session of a request stays the same
+            self.policy.serve(self._session_of(request.request_id) or _NOBODY)
+            self._served = request
