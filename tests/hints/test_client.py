@@ -137,6 +137,7 @@ def test_a_wrong_address_or_token_is_said_at_once(url: str, token: str, message:
 
 TOOL_CALLS = [{"id": "1", "type": "function", "function": {"name": "bash", "arguments": '{"command": "ls"}'}}]
 SAYING = chat_answer("Done.")
+TOOLS: Any = [{"type": "function", "function": {"name": "bash", "parameters": {"type": "object"}}}]
 BASH = ToolCall("bash", '{"command": "ls"}')
 
 
@@ -167,14 +168,17 @@ def upstream() -> Iterator[Stub]:
 
 def test_an_answer_says_what_follows(upstream: Stub, listener: HintListener) -> None:
     calling = ending("tool_calls", content=None, tool_calls=TOOL_CALLS)
-    answers = iter((calling, SAYING, ending("length", content="Cut o")))
+    answers = iter((calling, SAYING, ending("length", content="Cut o"), SAYING))
     upstream.asked.clear()
     upstream.script = lambda call: call.json(next(answers))
     stock = openai.OpenAI(base_url=f"{upstream.url}/v1", api_key="k", max_retries=0)
     with stock, wrap(stock, "run-1", url_of(listener), TOKEN) as client:
         first = client.chat.completions.create(model="m", messages=MESSAGES)
-        client.chat.completions.create(model="m", messages=MESSAGES, extra_body={"top_k": 1})
-        client.chat.completions.create(model="m", messages=MESSAGES, extra_body={"session_id": "own"})
+        client.chat.completions.create(model="m", messages=MESSAGES, tools=TOOLS, extra_body={"top_k": 1})
+        client.chat.completions.create(
+            model="m", messages=MESSAGES, tools=TOOLS, extra_body={"session_id": "own"}
+        )
+        client.chat.completions.create(model="m", messages=MESSAGES)  # it may well run what was said
         assert first.choices[0].message.tool_calls
     assert told(listener) == [
         ("run-1", Kind.TOOL, BASH),
@@ -182,7 +186,7 @@ def test_an_answer_says_what_follows(upstream: Stub, listener: HintListener) -> 
         ("run-1", Kind.FINISHED, None),
     ]
     bodies = [json.loads(asked.body) for asked in upstream.asked]
-    assert [body["session_id"] for body in bodies] == ["run-1", "run-1", "own"]
+    assert [body["session_id"] for body in bodies] == ["run-1", "run-1", "own", "run-1"]
     assert bodies[1]["top_k"] == 1
 
 
@@ -206,7 +210,7 @@ def test_the_same_with_an_event_loop(upstream: Stub, listener: HintListener) -> 
         stock = openai.AsyncOpenAI(base_url=f"{upstream.url}/v1", api_key="k", max_retries=0)
         async with wrap(stock, "run-1", url_of(listener), TOKEN) as client:
             upstream.script = lambda call: call.json(SAYING)
-            await client.chat.completions.create(model="m", messages=MESSAGES)
+            await client.chat.completions.create(model="m", messages=MESSAGES, tools=TOOLS)
             upstream.script = lambda call: call.stream(*CALLING_CHUNKS)
             stream = await client.chat.completions.create(model="m", messages=MESSAGES, stream=True)
             async with stream as chunks:
@@ -243,9 +247,11 @@ def test_errors_of_the_server_are_the_clients_own(upstream: Stub, listener: Hint
 def test_the_responses_api() -> None:
     call = {"type": "function_call", "call_id": "1", "name": "bash", "arguments": "ls"}
     said = {"type": "message", "role": "assistant", "content": []}
-    assert hint_of_answer({"status": "completed", "output": [said, call]}) == {
+    completed = {"status": "completed", "output": [said]}
+    assert hint_of_answer({"status": "completed", "output": [said, call]}, has_tools=True) == {
         "tool": "bash",
         "arguments": "ls",
     }
-    assert hint_of_answer({"status": "completed", "output": [said]}) == {"awaits": "human"}
-    assert hint_of_answer({"status": "incomplete", "output": [said]}) is None
+    assert hint_of_answer(completed, has_tools=True) == {"awaits": "human"}
+    assert hint_of_answer(completed, has_tools=False) is None
+    assert hint_of_answer({**completed, "status": "incomplete"}, has_tools=True) is None

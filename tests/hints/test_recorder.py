@@ -12,7 +12,7 @@ from keepwarm.reuse.calls import ToolCall
 from keepwarm.vllm.hints.hint import Kind
 from keepwarm.vllm.hints.listener import HintListener
 from tests.hints.endpoint import PATIENCE_S, TOKEN
-from tests.hints.test_client import CALLING_CHUNKS, TOOL_CALLS, ending, told, url_of
+from tests.hints.test_client import CALLING_CHUNKS, TOOL_CALLS, TOOLS, ending, told, url_of
 from tests.replay.recorder.running import Recorder
 from tests.replay.recorder.stub import Stub, chat_answer
 
@@ -40,7 +40,8 @@ def test_each_answer_of_a_session_is_told(
         upstream.script = lambda call: call.stream(*CALLING_CHUNKS)
         ask(recorder, session_id="streamed", stream=True)
         upstream.script = lambda call: call.json(chat_answer())
-        ask(recorder, session_id="said")
+        ask(recorder, session_id="said", tools=TOOLS)
+        ask(recorder, session_id="text protocol")
         ask(recorder)  # nobody's
         upstream.script = lambda call: call.json({"error": {"message": "no"}}, status=500)
         ask(recorder, session_id="failed")
@@ -48,7 +49,7 @@ def test_each_answer_of_a_session_is_told(
         upstream.script = lambda given: given.json({"status": "completed", "output": [call]})
         ask(recorder, "/v1/responses", header="responses")
         said = recorder.stop()
-        assert len(recorder.lines()) == 8
+        assert len(recorder.lines()) == 9
         assert TOKEN.encode() not in b"".join(recorder.raw_lines())
     assert told(listener) == [
         ("body", Kind.TOOL, BASH),
@@ -71,7 +72,7 @@ def test_an_endpoint_that_is_not_there(
         Recorder(upstream.url, tmp_path / "trace.jsonl", "--hints-to", url_of(listener)) as recorder,
     ):
         for _ in range(3):
-            assert ask(recorder, session_id="a").json() == chat_answer()
+            assert ask(recorder, session_id="a", tools=TOOLS).json() == chat_answer()
         said = recorder.stop()
         assert len(recorder.lines()) == 3
     assert "0 hints taken" in said

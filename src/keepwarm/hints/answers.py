@@ -1,4 +1,8 @@
-"""Which hint follows from an answer: a tool runs now, or a person is to write next."""
+"""Which hint follows from an answer: a tool runs now, or a person is to write next.
+
+That no tool is called says something only where the request offered tools: some agents ask for commands in
+plain text, and what they run next is no person's doing.
+"""
 
 from __future__ import annotations
 
@@ -12,30 +16,32 @@ Told = dict[str, Any]  # the body of a hint
 AWAITS_HUMAN: Told = {"awaits": "human"}
 
 
-def hint_of(call: ToolCall | None, *, is_finished: bool) -> Told | None:
-    """``is_finished``: the model ended its turn by itself. None if the answer was cut off: nobody knows."""
+def hint_of(call: ToolCall | None, *, is_turn_over: bool) -> Told | None:
+    """``is_turn_over``: the model could have called a tool, and ended by itself. None if nobody knows."""
     if call is not None:
         return call._asdict()
-    return AWAITS_HUMAN if is_finished else None
+    return AWAITS_HUMAN if is_turn_over else None
 
 
-def hint_of_answer(answer: object) -> Told | None:
+def hint_of_answer(answer: object, *, has_tools: bool) -> Told | None:
     """Of a whole answer of chat.completions or of the Responses API, as JSON or as an object of a client."""
     choices = _field(answer, "choices")
     if isinstance(choices, list) and choices:
         message = _field(choices[0], "message")
-        is_finished = message is not None and _field(choices[0], "finish_reason") == "stop"
-        return hint_of(calls_of_message(message), is_finished=is_finished)
+        is_over = message is not None and _field(choices[0], "finish_reason") == "stop"
+        return hint_of(calls_of_message(message), is_turn_over=is_over and has_tools)
     output = _field(answer, "output")
     if isinstance(output, list):
-        return hint_of(calls_of_output(output), is_finished=_field(answer, "status") == "completed")
+        is_over = _field(answer, "status") == "completed"
+        return hint_of(calls_of_output(output), is_turn_over=is_over and has_tools)
     return None
 
 
 class StreamedAnswer:
     """The same of the chunks of a chat.completions stream, of which the first choice counts."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_tools: bool) -> None:
+        self._has_tools = has_tools
         self._calls: dict[int, dict[str, str]] = {}
 
     def add(self, chunk: object) -> Told | None:
@@ -55,7 +61,7 @@ class StreamedAnswer:
         if reason is None:
             return None
         message = {"tool_calls": [{"function": call} for call in self._calls.values()]}
-        return hint_of(calls_of_message(message), is_finished=reason == "stop")
+        return hint_of(calls_of_message(message), is_turn_over=reason == "stop" and self._has_tools)
 
 
 def _field(value: object, name: str) -> Any:

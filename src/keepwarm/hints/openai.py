@@ -21,9 +21,9 @@ def wrap(client: Client, session_id: str, control_url: str, token: str) -> Clien
     """A copy of ``client`` for one session; the copy shares the connections.
 
     Each ``chat.completions.create``, streamed or not, is sent with ``session_id`` (a caller's own in
-    ``extra_body`` wins). An answer with tool calls tells the server that they run from now on, one that ends
-    by itself that a person is to write; ``close`` that the session is over. Raises InputError, see
-    ``HintClient``; from then on hints change nothing in what the client does.
+    ``extra_body`` wins). An answer with tool calls tells the server that they run from now on, one that could
+    have had some and has none that a person is to write; ``close`` that the session is over. Raises
+    InputError, see ``HintClient``; from then on hints change nothing in what the client does.
     """
     hints = HintClient(control_url, token)
     copy: Any = client.copy()  # type: ignore[attr-defined]
@@ -60,17 +60,18 @@ class _Create:
         extra_body = {"session_id": self._session_id, **(body if isinstance(body, dict) else {})}
         options["extra_body"] = extra_body
         answer = self.__wrapped__(*args, **options)
-        teller = _Teller(self._hints, str(extra_body["session_id"]))
+        teller = _Teller(self._hints, str(extra_body["session_id"]), has_tools=bool(options.get("tools")))
         return _awaited(answer, teller) if inspect.isawaitable(answer) else _told(answer, teller)
 
 
 class _Teller:
     """Of one answer."""
 
-    def __init__(self, hints: HintClient, session_id: str) -> None:
+    def __init__(self, hints: HintClient, session_id: str, *, has_tools: bool) -> None:
         self._hints = hints
         self._session_id = session_id
-        self._streamed = StreamedAnswer()
+        self._has_tools = has_tools
+        self._streamed = StreamedAnswer(has_tools=has_tools)
 
     def chunk(self, chunk: object) -> None:
         """The next of a stream. Never raises."""
@@ -83,7 +84,7 @@ class _Teller:
 
     def whole(self, answer: object) -> None:
         """All of it. Returns at once, never raises."""
-        self._hints.later(self._session_id, lambda: hint_of_answer(answer))
+        self._hints.later(self._session_id, lambda: hint_of_answer(answer, has_tools=self._has_tools))
 
 
 async def _awaited(answer: Awaitable[Any], teller: _Teller) -> Any:

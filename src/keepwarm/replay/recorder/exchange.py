@@ -22,10 +22,11 @@ from keepwarm.replay.recorder.options import MAX_BODY_BYTES
 
 
 class Answer(NamedTuple):
-    """A complete answer to a request of a session, as JSON."""
+    """A complete answer to a request of a session, as JSON; whether that request offered tools."""
 
     session_id: str
     response: msgspec.Raw
+    has_tools: bool
 
 
 class Exchange:
@@ -89,7 +90,7 @@ class Exchange:
         response = recorded_response(captured.response)
         session_id = body.session_id or self._session_id  # as vLLM has it: the body comes first
         if session_id and captured.response is not None and self.failure is None:
-            self.answer = Answer(session_id, captured.response)
+            self.answer = Answer(session_id, captured.response, body.has_tools)
         unrecorded = {"body": self._why_no_body(), "response": captured.unrecorded}
         line = Line(
             id=str(uuid.uuid4()),

@@ -14,4 +14,4 @@ def tell_of(hints: HintClient, answer: Answer) -> None:
     """Put the answer where the thread of ``hints`` reads it. Returns at once, never raises."""
     response = bytes(answer.response)
     if len(response) <= _MOST_BYTES:
-        hints.later(answer.session_id, lambda: hint_of_answer(decoded(response)))
+        hints.later(answer.session_id, lambda: hint_of_answer(decoded(response), has_tools=answer.has_tools))

@@ -64,11 +64,15 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class Body(NamedTuple):
-    """A request body as it is recorded, the session it names, and the credentials taken out of it."""
+    """A request body as it is recorded, the session it names, and the credentials taken out of it.
+
+    ``has_tools``: whether the model may call some.
+    """
 
     raw: msgspec.Raw
     session_id: str | None = None
     secrets: frozenset[bytes] = frozenset()
+    has_tools: bool = False
 
 
 def recorded_body(data: bytes) -> Body:
@@ -82,7 +86,8 @@ def recorded_body(data: bytes) -> Body:
     )
     removed = _without_credentials(value)
     raw = encoded(value) if removed else as_one_line(data, value)
-    return Body(raw, session, searchable_secrets(text.encode() for text in removed))
+    secrets = searchable_secrets(text.encode() for text in removed)
+    return Body(raw, session, secrets, bool(value.get("tools")))
 
 
 def recorded_response(raw: msgspec.Raw | None) -> msgspec.Raw | None:
