@@ -10,6 +10,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -87,7 +88,15 @@ def test_the_agents_as_the_file_has_them(real: Description, shared: Path) -> Non
     assert trace.prefill_per_decode == pytest.approx(prefill / decode, rel=1e-4)
     tool = sum("tool_result" in item["input_types"] for item in items)
     assert trace.triggers.tool_requests == tool
-    assert trace.triggers.human_requests == len(items) - tool
+    told = sum(
+        bool(before["output_types"])
+        for loop in loops.values()
+        for before, item in pairwise(loop)
+        if "tool_result" not in item["input_types"]
+    )
+    first = sum("tool_result" not in loop[0]["input_types"] for loop in loops.values())
+    assert trace.triggers.human_requests == told + first
+    assert trace.triggers.unknown_requests == len(items) - tool - told - first > 0
     endless = sum("api_time" not in item for loop in loops.values() for item in loop[:-1])
     assert trace.triggers.gaps_with_answer == endless > 0
     check_quantiles(
@@ -128,7 +137,8 @@ def test_the_chat_beside_it(real: Description, shared: Path) -> None:
     check_quantiles(real.beside.prefill_tokens, (record["input_length"] for record in records))
     check_quantiles(real.beside.decode_tokens, (max(1, record["output_length"]) for record in records))
     assert real.beside.session_s is None
-    assert real.beside.triggers.tool_per_human == 0
+    assert real.beside.triggers.tool_per_human is None
+    assert real.beside.triggers.unknown_requests == len(records)
     assert real.beside.working_set is not None
     seconds = (records[-1]["timestamp"] - records[0]["timestamp"]) / 1000
     assert real.beside.working_set.length_s == pytest.approx(seconds)
@@ -246,14 +256,14 @@ def test_a_trace_that_covers_no_time_has_no_working_set(tmp_path: Path) -> None:
     trace = figures(tmp_path, session("a", entry(0.0, [1])), session("b", entry(0.0, [1, 2])))
     assert trace.working_set is None
     assert trace.session_s is None
-    assert (trace.triggers.tool_gap_s, trace.triggers.human_gap_s) == (None, None)
+    assert (trace.triggers.tool_gap_s, trace.triggers.unknown_gap_s) == (None, None)
 
 
 def test_unknown_times_give_no_gap_and_no_length(tmp_path: Path) -> None:
     untimed = {key: value for key, value in entry(0.0, [1]).items() if key != "t"}
     trace = figures(tmp_path, session("a", untimed, entry(9.0, [1])), session("b", entry(0.0, [1])))
     assert trace.session_s is None
-    assert trace.triggers.human_gap_s is None
+    assert trace.triggers.unknown_gap_s is None
 
 
 def test_shared_heads_make_the_working_set_smaller_and_the_hits_more(shared: Path) -> None:

@@ -52,6 +52,23 @@ def test_gaps_where_the_recording_does_not_state_them(tmp_path: Path) -> None:
     assert gaps(loaded(tmp_path, session("a", without_times, entry(9.0, [1])))) == [0.0, 0.0]
 
 
+def test_after_an_answer_that_was_not_recorded_nobody_says_who_came_next(tmp_path: Path) -> None:
+    """Its call would have been in it. Nor does a trace of block ids alone say so."""
+    (loop,) = loaded(
+        tmp_path,
+        session(
+            "a",
+            entry(0.0, [1], input_types=["text"], output_types=["text"]),
+            entry(5.0, [1], input_types=["text"], output_types=[]),
+            entry(6.0, [1], input_types=["text"], output_types=[]),
+            entry(7.0, [1], input_types=["tool_result"], output_types=["text"]),
+            entry(8.0, [1]),
+        ),
+    ).sessions
+    human, tool, unknown = Trigger.HUMAN, Trigger.TOOL, Trigger.UNKNOWN
+    assert [turn.trigger for turn in loop.turns] == [human, human, unknown, tool, unknown]
+
+
 def test_local_ids_are_kept_apart_and_numbered_by_first_appearance(tmp_path: Path) -> None:
     a, b = session("a", entry(0, [7, 8]), entry(9, [7, 8, 9])), session("b", entry(0, [7, 8]))
     blocks = [list(turn.blocks) for loop in loaded(tmp_path, a, b).sessions for turn in loop.turns]
@@ -182,9 +199,12 @@ def test_the_real_sessions_as_they_are_in_the_file(shared: Path) -> None:
         assert [t.prompt_tokens for t in loop.turns] == [item["in"] for item in items]
         assert [t.output_tokens for t in loop.turns] == [max(1, item["out"]) for item in items]
         assert [len(t.blocks) for t in loop.turns] == [item["in"] // 64 for item in items]
-        assert [t.trigger is Trigger.TOOL for t in loop.turns] == [
-            "tool_result" in item["input_types"] for item in items
-        ]
+        for turn, item, answer in zip(loop.turns, items, [None, *items], strict=False):
+            if "tool_result" in item["input_types"]:
+                assert turn.trigger is Trigger.TOOL
+            else:
+                told = answer is None or bool(answer["output_types"])
+                assert turn.trigger is (Trigger.HUMAN if told else Trigger.UNKNOWN)
         for turn, item, before in zip(loop.turns[1:], items[1:], items, strict=False):
             if "api_time" not in before:
                 assert turn.gap_s == pytest.approx(item["t"] - before["t"])

@@ -61,7 +61,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     ttft_s: float | None = None
     end_s: float | None = None
     gap_s: float | None = None  # since the answer before, as recorded beside the times
-    after_tool: bool | None = None  # the new part of the prompt is a tool's result; None: see the messages
+    after_tool: bool | None = None  # the new part of the prompt is a tool's result; None: not told
     chat_template: str | None = None  # file name the record asks for, resolved beside the trace
     block_size: int | None = None  # from the record's ``engine``
 

@@ -12,10 +12,11 @@ from keepwarm.reuse.calls import ToolCall
 
 
 class Trigger(Enum):
-    """Who made a session send its next request."""
+    """Who made a session send its next request. Unknown: nobody recorded it, the server is told nothing."""
 
     TOOL = "tool"
     HUMAN = "human"
+    UNKNOWN = "unknown"
 
 
 class Turn(NamedTuple):

@@ -6,7 +6,7 @@ the gap recorded there goes into it. Its duration follows and is mapped to a gap
 ran longest gets the longest recorded tool gap, and so on. So a longer call never has the shorter gap, and the
 tool gaps of the workload stay, as a set, exactly those of the trace. Calls of equal duration share out their
 gaps at random. A call that the recorder cut off outlasts every call that ended; those that were cut off share
-out the tail at random. Gaps after a human stay where they are.
+out the tail at random. Gaps after a human, or after nobody knows what, stay where they are.
 
 **Training.** Calls of the other tasks go through the same map, so that a model fitted on them speaks of the
 same time. The map holds no command: of the held-out tasks it tells how their durations are spread, no more.

@@ -58,7 +58,7 @@ class Gathered:
         blocks = encoded.blocks[: encoded.prompt_tokens // self.block_size]
         if self._heads is not None and request.hashed is not None:
             blocks = self._heads.shared(session, request.model, request.hashed, blocks)
-        after_tool = _is_after_tool(request)
+        trigger = _trigger(request)
         kept = Kept(
             encoded.prompt_tokens,
             max(1, _output_tokens(request) or 0),
@@ -66,8 +66,8 @@ class Gathered:
             request.time_s,
             request.end_s,
             request.gap_s,
-            Trigger.TOOL if after_tool else Trigger.HUMAN,
-            calls_of(request.messages) if after_tool else None,
+            trigger,
+            calls_of(request.messages) if trigger is Trigger.TOOL else None,
         )
         self.sessions.setdefault(session, []).append(kept)
 
@@ -109,7 +109,10 @@ def _output_tokens(request: Request) -> int | None:
     return request.usage.output_tokens
 
 
-def _is_after_tool(request: Request) -> bool:
-    if request.after_tool is not None:
-        return request.after_tool
-    return bool(request.messages) and request.messages[-1].get("role") in _RESULT_ROLES
+def _trigger(request: Request) -> Trigger:
+    after_tool = request.after_tool
+    if after_tool is None and request.messages:
+        after_tool = request.messages[-1].get("role") in _RESULT_ROLES
+    if after_tool is None:
+        return Trigger.UNKNOWN
+    return Trigger.TOOL if after_tool else Trigger.HUMAN

@@ -9,8 +9,8 @@ before; never below 0. Where that end is not recorded, it is the time between th
 answer's own time is part of it: what agent sessions state then counts from an even earlier answer. 0 where
 times are missing too.
 
-**Trigger.** ``TOOL`` where what is new in the prompt holds a tool's result, else ``HUMAN``. The call is known
-where messages are; several made side by side are one.
+**Trigger.** ``TOOL`` where what is new in the prompt holds a tool's result, else ``HUMAN``; ``UNKNOWN`` where
+the recording does not tell. The call is known where messages are; several made side by side are one.
 
 **Answer.** One recorded as empty has one token: a server samples at least that.
 """

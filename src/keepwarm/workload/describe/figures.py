@@ -32,9 +32,11 @@ class Triggers(msgspec.Struct, frozen=True, kw_only=True):
 
     tool_requests: int
     human_requests: int
+    unknown_requests: int
     tool_per_human: float | None
     tool_gap_s: Distribution | None
     human_gap_s: Distribution | None
+    unknown_gap_s: Distribution | None
     gaps_with_answer: int
 
 

@@ -87,7 +87,7 @@ def _distribution_if_any(values: Sequence[float]) -> Distribution | None:
 
 
 def _triggers(recording: Recording) -> Triggers:
-    gaps_s: dict[Trigger, list[float]] = {Trigger.TOOL: [], Trigger.HUMAN: []}
+    gaps_s: dict[Trigger, list[float]] = {trigger: [] for trigger in Trigger}
     requests = dict.fromkeys(gaps_s, 0)
     with_answer = 0
     for session, moments in zip(recording.workload.sessions, recording.moments, strict=True):
@@ -101,9 +101,11 @@ def _triggers(recording: Recording) -> Triggers:
     return Triggers(
         tool_requests=tool,
         human_requests=human,
+        unknown_requests=requests[Trigger.UNKNOWN],
         tool_per_human=tool / human if human else None,
         tool_gap_s=_distribution_if_any(gaps_s[Trigger.TOOL]),
         human_gap_s=_distribution_if_any(gaps_s[Trigger.HUMAN]),
+        unknown_gap_s=_distribution_if_any(gaps_s[Trigger.UNKNOWN]),
         gaps_with_answer=with_answer,
     )
 

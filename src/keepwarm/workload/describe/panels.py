@@ -66,14 +66,19 @@ def _finish(axes: Axes, label: str) -> None:
     axes.legend(frameon=False, loc="best")
 
 
+def _gaps(trace: TraceFigures) -> dict[str, Distribution | None]:
+    triggers = trace.triggers
+    return {"tool": triggers.tool_gap_s, "human": triggers.human_gap_s, "unknown": triggers.unknown_gap_s}
+
+
 def _draw_gaps(axes: Axes, description: Description, traces: Traces) -> None:
     del description
     place = 0
     for name, trace in traces:
-        for what, found in (("tool", trace.triggers.tool_gap_s), ("human", trace.triggers.human_gap_s)):
+        for what, found in _gaps(trace).items():
             if found is not None:
                 _draw_shares(axes, found, f"{name}, {what}", place)
-            place += 1
+                place += 1
     _finish(axes, "seconds")
 
 
@@ -132,9 +137,7 @@ PANELS = {
     "requests": _of_each("Requests of a session", "requests", lambda trace: trace.requests_per_session),
     "gaps": Panel(
         "Time between an answer and the next request",
-        lambda description: any(
-            trace.triggers.tool_gap_s or trace.triggers.human_gap_s for trace in _traces(description)
-        ),
+        lambda description: any(any(_gaps(trace).values()) for trace in _traces(description)),
         _draw_gaps,
     ),
     "sessions": _of_each("Length of a session", "seconds", lambda trace: trace.session_s),

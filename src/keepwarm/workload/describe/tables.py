@@ -40,6 +40,7 @@ def distributions_table(traces: Traces, width: int) -> RenderableType:
     times: dict[str, Callable[[TraceFigures], Distribution | None]] = {
         "gap after a tool": lambda trace: trace.triggers.tool_gap_s,
         "gap after a human": lambda trace: trace.triggers.human_gap_s,
+        "gap, unknown": lambda trace: trace.triggers.unknown_gap_s,
         "session length": lambda trace: trace.session_s,
     }
     shares: dict[str, Callable[[TraceFigures], Distribution | None]] = {
@@ -123,6 +124,10 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if value == int(value) or value >= 100 else f"{value:,.1f}"
 
 
+def _if_any(number: int) -> str:
+    return count(number) if number else ""
+
+
 def _ratio(value: float | None) -> str:
     return "" if value is None else f"{value:,.1f}"
 
@@ -165,6 +170,7 @@ _FIGURES: Mapping[str, Callable[[TraceFigures], str]] = {
     "prefill : decode": lambda trace: f"{trace.prefill_per_decode:,.1f}",
     "requests after a tool": lambda trace: count(trace.triggers.tool_requests),
     "requests after a human": lambda trace: count(trace.triggers.human_requests),
+    "requests, unknown": lambda trace: _if_any(trace.triggers.unknown_requests),
     "tool : human": lambda trace: _ratio(trace.triggers.tool_per_human),
     "hit rate": lambda trace: percent(trace.reuse.hit_rate),
     "KV read": lambda trace: _volume(trace.transfer.read_tokens, trace.transfer.read_bytes),
