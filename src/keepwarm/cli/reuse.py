@@ -95,7 +95,8 @@ def fit_command(
     carried = sum(len(tool.clusters) for tool in model.tools.values())
     write_text(
         f"{output}: {counted(model.fitted.samples, 'call')}, {count(model.fitted.censored)} cut off; "
-        f"{counted(len(model.tools), 'tool')}, {counted(carried, 'cluster')}\n"
+        f"{counted(len(model.tools), 'tool')}, {counted(carried, 'cluster')}; "
+        f"scikit-learn {model.fitted.scikit_learn}\n"
     )
 
 

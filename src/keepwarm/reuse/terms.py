@@ -7,7 +7,7 @@ import re
 from keepwarm.reuse.calls import ToolCall
 
 MAX_CHARACTERS = 512  # of the arguments; what a call does stands at its beginning
-MAX_WORDS = 64
+MAX_WORDS = 40
 _MAX_WORD_CHARACTERS = 32
 
 _SHELLS = frozenset(
@@ -33,7 +33,7 @@ def tool_of(call: ToolCall) -> str:
 
 
 def terms_of(arguments: str) -> list[str]:
-    """Words and pairs of neighbours in the first ``MAX_CHARACTERS``: at most 128. Never raises.
+    """Words and pairs of neighbours in the first ``MAX_CHARACTERS``: at most 80. Never raises.
 
     The beginning of each command counts as a neighbour: ``^ pip`` tells ``pip install`` from a mention of it.
     Escaped line ends of JSON are blanks; four digits or more are a ``#``.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -13,12 +13,12 @@ from keepwarm._text import clip, count, counted, shorten, visible
 from keepwarm.reuse.report.document import InputInfo, ModelInfo, Report
 from keepwarm.reuse.report.held_out import Interval, Row
 
-_COLUMNS = (
-    ("order % any", "order_any", 100.0, 0),
-    ("order % start", "order_start", 100.0, 0),
-    ("order % found", "order_found", 100.0, 0),
-    ("regret s start", "regret_start_s", 1.0, 1),
-    ("regret s found", "regret_found_s", 1.0, 1),
+_COLUMNS: tuple[tuple[str, Callable[[Row], Interval], float, int], ...] = (
+    ("order % any", lambda row: row.order_any, 100.0, 0),
+    ("order % start", lambda row: row.order_start, 100.0, 0),
+    ("order % found", lambda row: row.order_found, 100.0, 0),
+    ("regret s start", lambda row: row.regret_start_s, 1.0, 1),
+    ("regret s found", lambda row: row.regret_found_s, 1.0, 1),
 )
 _FIGURES_WIDTH = 36  # of the figures of a curve
 _READING = (
@@ -70,9 +70,7 @@ def _rows(rows: tuple[Row, ...], one_split: bool) -> Table:
     for title, *_ in _COLUMNS:
         table.add_column(title, justify="right", max_width=14)
     for row in rows:
-        figures = [
-            _interval(getattr(row, name), scale, digits, one_split) for _, name, scale, digits in _COLUMNS
-        ]
+        figures = [_interval(figure(row), scale, digits, one_split) for _, figure, scale, digits in _COLUMNS]
         table.add_row(row.step, "" if row.clusters is None else f"{row.clusters:.0f}", *figures)
     return table
 
