@@ -12,6 +12,7 @@ from keepwarm.cache.options import TraceOptions
 REPOSITORY = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("KEEPWARM_SHARED", REPOSITORY.parent / "shared"))
 AGENT_SESSIONS = SHARED / "data" / "agent_sessions" / "claude_code_sessions.jsonl.gz"
+TOOL_DURATIONS = SHARED / "data" / "tool_durations" / "terminal_bench_steps.csv"
 CONVERSATION = SHARED / "data" / "mooncake" / "conversation_trace.jsonl.gz"
 
 

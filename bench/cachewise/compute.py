@@ -1,0 +1,77 @@
+"""The rows of runs, in processes of their own; each loads the trace once."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import cache
+
+from bench.cachewise import store
+from bench.cachewise.plan import Run
+from bench.traces import AGENT_SESSIONS, TOOL_DURATIONS
+from keepwarm.reuse.durations.read import read_durations
+from keepwarm.reuse.fit import FitOptions, fit
+from keepwarm.reuse.predictor import ReuseModel, ToolModel
+from keepwarm.scheduling.active_set import ActiveSet
+from keepwarm.serving.options import Population, ServingOptions
+from keepwarm.serving.profile import load_profile
+from keepwarm.serving.row import Row
+from keepwarm.serving.simulate import simulate
+from keepwarm.workload.commands import Attached, Gaps, attach_commands
+from keepwarm.workload.load import load_workload
+
+PROFILE = "2xh200-32b"
+RECORDER_LIMIT_S = 30.0  # the recorder of the tool durations ended calls then
+
+
+def compute(runs: Sequence[Run], processes: int) -> None:
+    """Compute and store those that are not stored yet."""
+    stored = store.load()
+    missing = [run for run in runs if run not in stored]
+    context = multiprocessing.get_context("spawn")  # a fork of a process with threads may hang
+    with ProcessPoolExecutor(processes, context) as pool:
+        futures = {pool.submit(row_of, run): run for run in missing}
+        for done, future in enumerate(as_completed(futures), 1):
+            store.append(futures[future], future.result())
+            print(f"{done} of {len(missing)}: {futures[future]}", file=sys.stderr, flush=True)
+
+
+def row_of(run: Run) -> Row:
+    """One run, from scratch but for the trace."""
+    options = ServingOptions(
+        profile=load_profile(PROFILE),
+        scheduling=run.scheduling,
+        eviction=run.eviction,
+        sessions=run.sessions,
+        seed=run.seed,
+        step_tokens=run.step_tokens,
+        capacity_tokens=run.capacity_tokens,
+        gap_scale=run.gap_scale,
+        population=Population(run.population),
+        host_memory_gib=run.host_memory_gib,
+        reuse_model=_model(run.gaps, run.ladder) if run.eviction == "cachewise" else None,
+        n_rebuild=run.n_rebuild,
+    )
+    order = None
+    if run.gamma is not None:
+        order = ActiveSet.tuned(ActiveSet.tuning._replace(gamma=run.gamma))
+    return simulate(_attached(run.gaps).workload, options, order=order)
+
+
+@cache
+def _attached(gaps: str) -> Attached:
+    durations = read_durations([TOOL_DURATIONS], RECORDER_LIMIT_S).durations
+    return attach_commands(load_workload(AGENT_SESSIONS), durations, gaps=Gaps(gaps))
+
+
+@cache
+def _model(gaps: str, ladder: str) -> ReuseModel:
+    """Fitted on the tasks of which no session of the workload has a command."""
+    clusters = int(ladder[1:]) if ladder.startswith("C") else 1
+    model = fit(_attached(gaps).training, FitOptions(clusters=clusters))
+    if ladder.startswith("C"):
+        return model
+    tools = {name: ToolModel(tool.curve) for name, tool in model.tools.items()} if ladder == "tool" else {}
+    return ReuseModel(model.fitted, model.curve, tools)

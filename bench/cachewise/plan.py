@@ -1,0 +1,123 @@
+"""Which runs there are: at M = 763 thousand tokens on two H200 with a 32B model, unless they say otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+import msgspec
+
+CAPACITY_TOKENS = 763_000
+STEP_TOKENS = 512
+SEEDS = tuple(range(5))
+
+BASELINE = ("fcfs", "lru")
+RULES = (
+    BASELINE,
+    ("fcfs", "tool-mean"),
+    ("fcfs", "ttl"),
+    ("cachewise", "lru"),
+    ("fcfs", "cachewise"),
+    ("cachewise", "cachewise"),
+    ("cachewise", "oracle"),
+    ("active-set", "lru"),
+    ("active-set", "cachewise"),
+    ("active-set", "oracle"),
+)
+LEADING = (
+    BASELINE,
+    ("cachewise", "lru"),
+    ("cachewise", "cachewise"),
+    ("active-set", "lru"),
+    ("active-set", "cachewise"),
+    ("active-set", "oracle"),
+)
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One run; the defaults are the setting of the published figures.
+
+    ``gaps``: drawn with their commands, or as recorded. ``ladder``: how far the predictor's goes, ``all``,
+    ``tool``, or clusters up to so many. ``gamma`` is the bound of active-set, None for its own.
+    """
+
+    scheduling: str
+    eviction: str
+    sessions: int
+    seed: int
+    population: str = "together"
+    step_tokens: int = STEP_TOKENS
+    capacity_tokens: int = CAPACITY_TOKENS
+    gap_scale: float = 1.0
+    gaps: str = "drawn"
+    ladder: str = "C50"
+    n_rebuild: int = 3
+    host_memory_gib: float = 0.0
+    gamma: float | None = None
+
+
+def _runs(
+    rules: Sequence[tuple[str, str]], sessions: Sequence[int], seeds: Sequence[int] = SEEDS, **setting: object
+) -> Iterator[Run]:
+    for count, seed, (scheduling, eviction) in product(sessions, seeds, rules):
+        yield Run(scheduling=scheduling, eviction=eviction, sessions=count, seed=seed, **setting)  # type: ignore[arg-type]
+
+
+def _grid() -> Iterator[Run]:
+    yield from _runs(RULES, (30, 40))
+    yield from _runs(RULES, (5, 10, 20, 50, 60))
+
+
+def _factors() -> Iterator[Run]:
+    for setting in (
+        {"gap_scale": 8.0},
+        {"population": "constant"},
+        {"step_tokens": 2_048},
+        {"step_tokens": 8_192},
+        {"gap_scale": 4.0},
+        {"gaps": "recorded"},
+    ):
+        rules = [rule for rule in LEADING if setting.get("gaps") != "recorded" or rule[1] != "cachewise"]
+        yield from _runs(rules, (30, 40), SEEDS[:3], **setting)
+
+
+def _front() -> Iterator[Run]:
+    for gamma in (0.5, 0.8, 1.5, 2.0, 4.0, 1e9):
+        yield from _runs([("active-set", "cachewise")], (30, 40), SEEDS[:3], gamma=gamma)
+
+
+def _ablations() -> Iterator[Run]:
+    for ladder in ("all", "tool", "C20", "C100"):
+        yield from _runs([("active-set", "cachewise")], (40,), SEEDS[:3], ladder=ladder, gap_scale=8.0)
+    for n_rebuild in (1, 30, 300):
+        yield from _runs([("cachewise", "cachewise")], (40,), SEEDS[:3], n_rebuild=n_rebuild)
+    for capacity_tokens in (380_000, 1_526_000):
+        rules = [BASELINE, ("cachewise", "cachewise"), ("active-set", "cachewise")]
+        yield from _runs(rules, (40,), SEEDS[:3], capacity_tokens=capacity_tokens)
+    for gib in (512.0, 2_048.0):
+        rules = [BASELINE, ("cachewise", "lru"), ("active-set", "lru")]
+        yield from _runs(rules, (40,), SEEDS[:3], host_memory_gib=gib)
+
+
+GROUPS = {"grid": _grid, "factors": _factors, "front": _front, "ablations": _ablations}
+
+
+def plan(groups: Sequence[str]) -> list[Run]:
+    """The runs of these groups, each once."""
+    return list(dict.fromkeys(run for group in groups for run in GROUPS[group]()))
+
+
+def baseline_of(run: Run) -> Run:
+    """FCFS with LRU in the same setting, with all that it does not depend on as by default."""
+    return Run(
+        scheduling=BASELINE[0],
+        eviction=BASELINE[1],
+        sessions=run.sessions,
+        seed=run.seed,
+        population=run.population,
+        step_tokens=run.step_tokens,
+        capacity_tokens=run.capacity_tokens,
+        gap_scale=run.gap_scale,
+        gaps=run.gaps,
+        host_memory_gib=run.host_memory_gib,
+    )
