@@ -32,9 +32,38 @@ def manager_class(stock_class: Any) -> Any:
             else:
                 self.order = order
 
-        def allocate_slots(self, request: Any, *args: Any, **options: Any) -> Any:
+        # Called for every request of every step: gathering its arguments would cost more than the call.
+        def allocate_slots(
+            self,
+            request: Any,
+            num_new_tokens: int,
+            num_new_computed_tokens: int = 0,
+            new_computed_blocks: Any = None,
+            num_lookahead_tokens: int = 0,
+            num_external_computed_tokens: int = 0,
+            delay_cache_blocks: bool = False,
+            num_encoder_tokens: int = 0,
+            full_sequence_must_fit: bool = False,
+            reserved_blocks: int = 0,
+            has_scheduled_reqs: bool = True,
+            skip_zeroing_group_ids: tuple[int, ...] = (),
+        ) -> Any:
             self.order.request = request
-            return stock_class.allocate_slots(self, request, *args, **options)
+            return stock_class.allocate_slots(
+                self,
+                request,
+                num_new_tokens,
+                num_new_computed_tokens,
+                new_computed_blocks,
+                num_lookahead_tokens,
+                num_external_computed_tokens,
+                delay_cache_blocks,
+                num_encoder_tokens,
+                full_sequence_must_fit,
+                reserved_blocks,
+                has_scheduled_reqs,
+                skip_zeroing_group_ids,
+            )
 
         def cache_blocks(self, request: Any, num_computed_tokens: int) -> None:
             self.order.request = request
