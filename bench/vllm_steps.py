@@ -227,7 +227,7 @@ def _compare(workers: dict[str, Worker], kind: str, pool_blocks: int, rounds: in
         raise ValueError(f"the sides did different work: {done}")
     steps_of_a_turn = (PREFILL if kind == "prefill" else DECODE)[pool_blocks].steps
     steps = rounds * steps_of_a_turn
-    # A process may be some per cent slower than its twin, whatever it runs: both stock ones are the reference.
+    # A process may be some per cent slower than its twin, whatever it runs: both stock ones are taken.
     stock_ns = [sum(pair) / 2 for pair in zip(times_ns[STOCK], times_ns[AGAIN], strict=True)]
     plugin, earlier = after["boundary"], before["boundary"]
     return {

@@ -15,6 +15,8 @@ from keepwarm.reuse.durations.read import read_durations
 from keepwarm.reuse.fit import FitOptions, fit
 from keepwarm.reuse.predictor import ReuseModel, ToolModel
 from keepwarm.scheduling.active_set import ActiveSet
+from keepwarm.scheduling.base import QueueOrder
+from keepwarm.serving.base import RequestState
 from keepwarm.serving.options import Population, ServingOptions
 from keepwarm.serving.profile import load_profile
 from keepwarm.serving.row import Row
@@ -54,7 +56,7 @@ def row_of(run: Run) -> Row:
         reuse_model=_model(run.gaps, run.ladder) if run.eviction == "cachewise" else None,
         n_rebuild=run.n_rebuild,
     )
-    order = None
+    order: type[QueueOrder[RequestState]] | None = None
     if run.gamma is not None:
         order = ActiveSet.tuned(ActiveSet.tuning._replace(gamma=run.gamma))
     return simulate(_attached(run.gaps).workload, options, order=order)

@@ -1,4 +1,4 @@
-"""Which runs there are: at M = 763 thousand tokens on two H200 with a 32B model, unless they say otherwise."""
+"""Which runs there are: M = 763 thousand tokens on two H200 with a 32B model, unless they say otherwise."""
 
 from __future__ import annotations
 
