@@ -105,7 +105,7 @@ def test_the_contract(keepwarm_cli: Keepwarm, two: str) -> None:
     assert document["trace"] == document["beside"]
     assert (document["capacity_tokens"], document["tools"]) == (None, None)
     trace = document["trace"]
-    assert list(trace["input"]) == ["path", "sha256", "format", "one_clock", "skipped"]
+    assert list(trace["input"]) == ["path", "sha256", "format", "sessions_known", "one_clock", "skipped"]
     assert trace["input"]["path"] == two
     assert list(trace)[1:] == [
         "block_size", "sessions", "requests", "prefill_tokens", "decode_tokens", "prefill_per_decode",
@@ -198,4 +198,4 @@ def test_the_agents_beside_the_chat(keepwarm_cli: Keepwarm, shared: Path) -> Non
     )
     assert result.exit_code == 0
     assert "claude_code_sessions" in result.stdout
-    assert "conversation_trace" in result.stdout
+    assert "conversation_trace: no sessions are named, so each request is one" in result.stdout

@@ -90,11 +90,15 @@ class WorkingSet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """The trace. ``one_clock``: times of all sessions are comparable; else all count from their own start."""
+    """The trace. ``sessions_known``: it names sessions; else each request is one.
+
+    ``one_clock``: times of all sessions are comparable; else all count from their own start.
+    """
 
     path: str
     sha256: str
     format: str
+    sessions_known: bool
     one_clock: bool
     skipped: tuple[str, ...]
 

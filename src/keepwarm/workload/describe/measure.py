@@ -43,6 +43,7 @@ def measure(
             path=str(trace.path),
             sha256=trace.sha256,
             format=trace.format,
+            sessions_known=trace.sessions_known,
             one_clock=trace.one_clock,
             skipped=tuple(workload.skipped),
         ),

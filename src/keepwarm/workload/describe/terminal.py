@@ -78,9 +78,11 @@ def _header(description: Description, width: int) -> Iterator[tuple[str, str | T
 def _remarks(traces: list[tuple[str, TraceFigures]]) -> Iterator[str]:
     yield "hit rates, computed, KV read and written: of a cache that loses nothing (simulated)"
     for name, trace in traces:
+        if not trace.input.sessions_known:
+            yield f"{name}: no sessions are named, so each request is one"
         if trace.triggers.gaps_with_answer:
             gaps = counted(trace.triggers.gaps_with_answer, "gap")
-            yield f"{name}: {gaps} after an answer whose end is not recorded, and that is part of the gap"
+            yield f"{name}: {gaps} with the answer before in it, whose end is not recorded"
     clockless = [name for name, trace in traces if not trace.input.one_clock]
     if clockless:
         yield f"{', '.join(clockless)}: no absolute times, so all sessions are taken to start together"
