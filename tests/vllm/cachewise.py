@@ -18,9 +18,11 @@ from keepwarm.vllm.counters import Counters
 from keepwarm.vllm.eviction import session_order
 from keepwarm.vllm.pool import attach
 from keepwarm.vllm.serving.scheduler import KeepwarmScheduler
+from keepwarm.vllm.serving.settings import EVICTION, SCHEDULING
 from keepwarm.vllm.serving.state import EngineState
 from keepwarm.vllm.session_order import SessionOrder
 from keepwarm.vllm.settings import Settings
+from tests.vllm.ordered import settings
 from tests.vllm.real import RealServer
 
 NEVER = 10**9
@@ -40,17 +42,20 @@ class Foretold(Estimator):
 class CacheWiseServer(RealServer):
     """The pool is attached once it is made, which is as good before its first block is taken."""
 
-    def __init__(self, config: ServerConfig, counters: Counters, settings: Settings = PATIENT) -> None:
-        super().__init__(config, KeepwarmScheduler)
+    def __init__(
+        self, config: ServerConfig, counters: Counters, limits: Settings = PATIENT, scheduling: str = "fcfs"
+    ) -> None:
+        with settings(**{SCHEDULING: scheduling, EVICTION: "cachewise"}):
+            super().__init__(config, KeepwarmScheduler)
         self.state: EngineState = self.scheduler.cachewise.state
         self.state.table.estimator = Foretold()
         made: list[SessionOrder] = []
 
-        def order(pool: Any, settings: Settings) -> SessionOrder:
-            made.append(session_order(pool, settings, self.state))
+        def order(pool: Any, limits: Settings) -> SessionOrder:
+            made.append(session_order(pool, limits, self.state))
             return made[0]
 
-        hooks = attach(self.pool, settings, counters, order)
+        hooks = attach(self.pool, limits, counters, order)
         assert hooks is not None
         self.hooks, self.order = hooks, made[0]
         manager = self.scheduler.kv_cache_manager

@@ -17,6 +17,7 @@ from keepwarm._errors import KeepwarmError
 from keepwarm.cache.pool import BlockPool
 from keepwarm.policies.cachewise import CacheWise
 from keepwarm.policies.sessions import SessionId
+from keepwarm.scheduling.orders import ORDERS
 from keepwarm.scheduling.sessions import SessionTable
 from keepwarm.serving.base import ServerConfig
 from keepwarm.serving.engine import Engine
@@ -27,6 +28,7 @@ from tests.vllm.lockstep import Lockstep
 from tests.vllm.real import Call
 
 STREAM_REQUESTS = (50, 100, 200)  # by seed, in turn
+SCHEDULINGS = ("fcfs", "cachewise", "fcfs", "active-set")  # likewise
 QUICK_SEED, LONG_SEED = 8_000_000, 9_000_000
 
 
@@ -34,14 +36,18 @@ class CacheWiseLockstep(Lockstep):
     """vLLM with the plugin beside the engine with the policy; ``seed`` says who the sessions are."""
 
     def __init__(self, config: ServerConfig, seed: int) -> None:
+        order = SCHEDULINGS[seed % len(SCHEDULINGS)]
+        if order != "fcfs":
+            config = config._replace(long_prefill_tokens=0)
         super().__init__(config)
         self.rng = random.Random(seed)
         self.sessions = self.rng.choice([1, 3, 8, 40])
         self.plugin = private_counters()
         self.table = SessionTable(Foretold())
         self.policy = CacheWise(config.capacity_blocks, self.table)
-        self.model = Engine(config, BlockPool(config.capacity_blocks, self.policy), sessions=self.table)
-        self.ours = CacheWiseServer(config, self.plugin)
+        pool = BlockPool(config.capacity_blocks, self.policy)
+        self.model = Engine(config, pool, ORDERS[order], sessions=self.table)
+        self.ours = CacheWiseServer(config, self.plugin, scheduling=order)
         self.ours.state.clock = lambda: self.now_s
         self.real = self.ours
         self.resets = 0
