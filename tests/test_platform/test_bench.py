@@ -23,9 +23,9 @@ def test_listing_names_every_bench_with_its_summary() -> None:
     lines = bench().stdout.splitlines()
     assert [line.split()[0] for line in lines] == list(harness.benches())
     assert set(harness.benches()) == {
-        "block-hashes", "cli-start", "diagnose-memory", "hot-prefix-ttft", "kernel-vs-libcachesim",
-        "kernel-vs-vllm", "plugin-overhead", "recorder-latency", "shards-error", "shards-speed", "sweep",
-        "tokenise",
+        "agents-on-vllm", "block-hashes", "cli-start", "diagnose-memory", "eviction-overhead",
+        "hot-prefix-ttft", "kernel-vs-libcachesim", "kernel-vs-vllm", "plugin-overhead", "recorder-latency",
+        "scheduler-overhead", "shards-error", "shards-speed", "sweep", "tokenise",
     }  # fmt: skip
     assert all(len(line.split()) > 4 for line in lines)
 

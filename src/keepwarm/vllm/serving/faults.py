@@ -44,9 +44,9 @@ class ServingFaults:
 
     def _trip(self) -> None:
         logger.warning("CacheWise: too many faults, it is put away until restart: stock order from here")
-        with contextlib.suppress(Exception):
-            self._counters.set("put_away", 1)
-            self._counters.publish()
         for put_away in self.on_trip:
             with contextlib.suppress(Exception):
                 put_away()
+        with contextlib.suppress(Exception):
+            self._counters.set("put_away", 1)
+            self._counters.publish()
