@@ -12,7 +12,7 @@ from bench.traces import REPOSITORY
 
 TARGET = "none; published for the whole of CacheWise: ≤ 1.09×"
 POOL_BLOCKS = (8_192,)
-ROUNDS = 40
+ROUNDS = 24
 
 
 def run() -> Result:
