@@ -16,14 +16,6 @@ from typing import NamedTuple
 import msgspec
 
 
-class StepWork(NamedTuple):
-    """What one step computes and reads."""
-
-    tokens: int
-    pairs: int
-    context_tokens: int
-
-
 class Coefficients(NamedTuple):
     """Seconds per token computed, per pair attended, per pass over the weights, per token of KV read."""
 
@@ -34,7 +26,7 @@ class Coefficients(NamedTuple):
     overhead_s: float
 
     def step_s(self, tokens: int, pairs: int, context_tokens: int) -> float:
-        """Seconds of a step of this work (``StepWork``, spread out: this is called for every step)."""
+        """Seconds of a step of this work. Called for every step."""
         compute_s = self.token_s * tokens + self.pair_s * pairs
         memory_s = self.weights_s + self.context_s * context_tokens
         slower_s = compute_s if compute_s > memory_s else memory_s  # noqa: FURB136 - for every step

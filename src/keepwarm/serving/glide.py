@@ -9,7 +9,7 @@ the same, event for event (``tests/serving/test_glide.py``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -76,7 +76,11 @@ class Glide(NamedTuple):
 
 
 class GlidingEngine(Engine):
-    """An engine that can also do many equal steps at once."""
+    """An engine that can also do many equal steps at once.
+
+    ``probed_blocks`` counts how often its queue order asked for a block, ``reloaded_blocks`` those read from
+    elsewhere.
+    """
 
     pool: ServingPool
 
@@ -90,6 +94,12 @@ class GlidingEngine(Engine):
         super().__init__(config, pool, order, sessions)
         self._begun = False  # queue order and victim order know already of the step to come
         self._blocked: _Blocked | None = None
+        self.probed_blocks = self.reloaded_blocks = 0
+
+    def is_cached(self, block_hash: Hashable) -> bool:
+        """As the engine's, counted."""
+        self.probed_blocks += 1
+        return self.pool.is_cached(block_hash)
 
     def _begin_step(self, now_s: float) -> None:
         if not self._begun:

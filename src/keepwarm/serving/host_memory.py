@@ -77,7 +77,7 @@ class TieredPool(ServingPool):
 
 
 class TieredEngine(GlidingEngine):
-    """Reads blocks back from host memory where it can; ``reloaded_blocks`` counts them."""
+    """Reads blocks back from host memory where it can."""
 
     pool: TieredPool
 
@@ -90,7 +90,6 @@ class TieredEngine(GlidingEngine):
         reload_s_per_block: float,
     ) -> None:
         super().__init__(config, pool, order, sessions)
-        self.reloaded_blocks = 0
         self._reload_s_per_block = reload_s_per_block
         self._loading_blocks = 0  # in this step
 

@@ -48,7 +48,9 @@ class Counts(NamedTuple):
     hit_tokens: int = 0
     evicted_blocks: int = 0
     recomputed_blocks: int = 0
+    reloaded_blocks: int = 0
     preemptions: int = 0
+    probed_blocks: int = 0
 
     def since(self, before: Counts) -> Counts:
         """What was added; ``at_s`` is how long it took."""

@@ -153,5 +153,7 @@ class Loop:
             lookups.hit_tokens,
             self.evicted_blocks,
             pool.recomputed_blocks,
+            self.engine.reloaded_blocks,
             self.preemptions,
+            self.engine.probed_blocks,
         )

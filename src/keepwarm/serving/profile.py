@@ -12,7 +12,6 @@ from keepwarm._errors import InputError
 from keepwarm.serving.costs import Coefficients, Fitted, Roofline
 
 SCHEMA: Final = "keepwarm.profile/1"
-DEFAULT_PROFILE = "2xh200-32b"
 _SHIPPED = files("keepwarm.serving") / "profiles"
 
 

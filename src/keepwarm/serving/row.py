@@ -42,7 +42,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     to itself: ``slowdown_p99`` over sessions, ``jain_index`` of the inverse slowdowns, 1 if all suffer
     alike. The rest counts everybody's requests in the window from the first start to the last end of a
     measured session, ``makespan_s`` long. ``token_goodput`` is prompt and answer tokens of the requests
-    that ended in it, less recomputed ones, per second; ``evicted_blocks`` counts hashes removed.
+    that ended in it, less recomputed ones, per second; ``evicted_blocks`` counts hashes removed,
+    ``reloaded_blocks`` those read from host memory, ``probed_blocks`` what the queue order asked for.
     """
 
     scheduling: str
@@ -63,7 +64,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     jain_index: float
     requests: int
     recomputed_tokens: int
+    reloaded_blocks: int
     preemptions: int
+    probed_blocks: int
     steps: int
 
 
@@ -96,7 +99,9 @@ def row_of(options: ServingOptions, ledger: Ledger, alone_s: Mapping[int, float]
         jain_index=jain_index([1 / slowdown for slowdown in slowdowns]),
         requests=len(served),
         recomputed_tokens=recomputed_tokens,
+        reloaded_blocks=window.reloaded_blocks,
         preemptions=window.preemptions,
+        probed_blocks=window.probed_blocks,
         steps=window.steps,
     )
 

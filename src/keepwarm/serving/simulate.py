@@ -39,18 +39,22 @@ def simulate(
     config, cast = check_run(workload, options)
     costs = options.profile.coefficients()
     gaps_s: dict[SessionId, float] = {}
-    policy, sessions = eviction(
+    rule = eviction(
         options.eviction,
         config.capacity_blocks,
         model=options.reuse_model,
         gaps_s=gaps_s,
         n_rebuild=options.n_rebuild,
     )
-    pool = ServingPool(config.capacity_blocks, policy)
-    engine = GlidingEngine(config, pool, order or queue_order(options.scheduling), sessions)
-    engine.prefill_s_per_token = costs.prefill_s_per_token(
-        config.step_tokens, _usual_context_tokens(workload)
-    )
+    prefill_s_per_token = costs.prefill_s_per_token(config.step_tokens, _usual_context_tokens(workload))
+    chosen = order or queue_order(options.scheduling)
+    if options.host_memory_gib:
+        engine: GlidingEngine = _tiered(options, config, rule, chosen, prefill_s_per_token)
+    else:
+        engine = GlidingEngine(
+            config, ServingPool(config.capacity_blocks, rule.policy), chosen, rule.sessions
+        )
+    engine.prefill_s_per_token = prefill_s_per_token
     clients = Clients(cast, options.gap_scale)
     told = options.eviction != Oracle.name  # which knows when people answer, too
     ledger = Loop(engine, clients, costs, cast.measured, gaps_s=gaps_s, tells_humans=told).run()

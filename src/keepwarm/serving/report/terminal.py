@@ -14,7 +14,7 @@ from keepwarm.serving.report.base import Server, ServingReport
 from keepwarm.serving.row import Row
 
 _MOST_SKIPPED = 3
-_SECONDS = ("completion", "p50", "p99", "max", "TTFT p50", "wait p99")
+_SECONDS = ("total", "p50", "p99", "max", "TTFT", "wait")
 
 
 def render_report(report: ServingReport, *, width: int, colour: bool) -> str:
@@ -25,7 +25,10 @@ def render_report(report: ServingReport, *, width: int, colour: bool) -> str:
         Text(),
         heading("By order, eviction, sessions and seed (simulated; times in seconds)"),
         _table(report),
-        Text("completion: mean over sessions of their summed request latencies, tools excluded", style="dim"),
+        Text(
+            "total: mean over sessions of their summed request latencies, tools excluded; TTFT p50; wait p99",
+            style="dim",
+        ),
         Text("tokens/s: prompt and answer tokens less recomputed ones; evicted: hashes removed", style="dim"),
     ]
     return to_text(Group(*parts), width=width, colour=colour)
@@ -61,7 +64,7 @@ def _load(report: ServingReport) -> str:
 
 
 def _table(report: ServingReport) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
     for name in ("order", "eviction"):
         table.add_column(name, no_wrap=True)
     for name in ("N", "seed", *_SECONDS, "tokens/s", "evicted", "hits"):
