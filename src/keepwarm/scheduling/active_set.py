@@ -4,13 +4,17 @@ After a study of serving coding agents (docs/design/queue-orders.md has its figu
 live sessions fit. When they do not, only sessions of the active set are served, so that their next request
 finds its context still cached; the others are paused and come in by arrival.
 
-1. Bound: a request may wait for W = gamma times the time that computing the contexts of all live sessions
-   takes, which is one round of FCFS over a cache that helped nobody.
-2. Rotation: see ``rotation.py``. Inside the set a request past its bound goes first.
-3. Inside the set: hot requests, whose missing blocks take up to 2 s, fewest missing first; cold ones by
-   arrival, one prefill at a time and at most 3/4 of a step while hot ones want the rest; both classes
-   get the same prefill tokens while both wait.
-4. If nothing runs, whoever waits first is let in at the cost of the session that is expected back last.
+1. Bound: a request may wait for W = gamma times what computing the contexts of all live sessions takes,
+   which is one round of FCFS over a cache that helps nobody.
+2. Rotation (``rotation.py``) pauses who is away for long, and past the bound who is active for longest.
+3. Inside the set (``lanes.py``): hot requests by fewest missing blocks, cold ones by arrival, both getting
+   their share. A request past its bound goes first.
+4. A paused session leaves the queue out of turn if its context is still cached, in room that is free or in
+   place of one that is away; not while somebody outside is past the bound.
+5. If nothing runs, whoever waits first is let in at the cost of the session that is expected back last.
+
+A cold session is let in when its prefill can start, not before: until then the room is better used by those
+who have blocks in it. Where blocks come back cheaply from elsewhere, as from host memory, use FCFS instead.
 
 Work per step: a set number of waiters, and every 0.25 s a set number of sessions.
 """
@@ -25,14 +29,17 @@ from typing import ClassVar, Generic, NamedTuple
 
 from keepwarm.scheduling.arrivals import ArrivalQueue
 from keepwarm.scheduling.base import QueueOrder, Server, T
+from keepwarm.scheduling.lanes import Lanes
 from keepwarm.scheduling.members import Member, Members
-from keepwarm.scheduling.priced import Looks, PricedQueue
+from keepwarm.scheduling.priced import Looks
 from keepwarm.scheduling.rotation import Rotation
 from keepwarm.scheduling.sessions import SessionTable
 
+MOST_HELD_LOOKED_AT = 16  # waiting outside, per check
+
 
 class Tuning(NamedTuple):
-    """What the study found; ``gamma`` moves along the front of completion against the slowest requests."""
+    """``gamma`` moves along the front of completion against the slowest requests."""
 
     gamma: float = 1.1
     patience_s: float = 60.0  # gap that pauses a session when nobody waited yet
@@ -60,24 +67,21 @@ class ActiveSet(QueueOrder[T]):
     def __init__(self, server: Server, sessions: SessionTable) -> None:
         super().__init__(server, sessions)
         self._looks: Looks[T] = Looks(server)
+        self._lanes: Lanes[T] = Lanes(server, self._looks, self.tuning.hot_s, self.tuning.cold_share)
         self._members: Members[T] = Members(server, sessions)
         self._rotation: Rotation[T] = Rotation(self._members, sessions, self.tuning.patience_s)
         self._front: deque[T] = deque()  # preempted
         self._waits: OrderedDict[T, _Wait[T]] = OrderedDict()  # the others, by arrival
-        self._hot: PricedQueue[T] = PricedQueue(lambda ticket: ticket.missing_blocks, self._looks)
-        self._cold: ArrivalQueue[T] = ArrivalQueue()
-        self._held: ArrivalQueue[T] = ArrivalQueue()  # of paused sessions
+        self._held: ArrivalQueue[T] = ArrivalQueue()  # of them, those of paused sessions
         self._deadlines: list[tuple[float, int, T]] = []
-        self._running: set[T] = set()
-        self._prefilling: set[T] = set()
-        self._cold_prefills: set[T] = set()
-        self._cold_ahead_blocks = 0  # that cold requests got more than hot ones, since both wait
+        self._running = 0
         self._arrived = 0
         self._now_s = 0.0
         self._check_at_s = 0.0
         self._changed = False
-        self._fits_since_s: float | None = 0.0
         self._gated = False
+        self._fits_since_s: float | None = None  # while gated
+        self._pressed = False  # somebody outside is past the bound
         self._first: T | None = None
 
     @classmethod
@@ -95,31 +99,27 @@ class ActiveSet(QueueOrder[T]):
 
     @property
     def prefill_cap_tokens(self) -> int:
-        """3/4 of the budget while a cold prompt is computed and somebody hot wants the rest; else no cap."""
-        if not self._cold_prefills or not (self._hot or len(self._prefilling) > 1):
-            return 0
-        return max(1, int(self.tuning.cold_share * self.server.step_tokens))
+        return self._lanes.cap_tokens
 
     def add(self, ticket: T) -> None:
-        """Into the set if its session is in it or fits, else it waits outside."""
+        """Into the set if its session is in it or may come in, else it waits outside."""
         self._looks.on_arrival(ticket)
         member = self._members.asks(ticket)
         self._arrived += 1
-        server = self.server
-        round_s = self._members.context_blocks * server.block_size * server.prefill_s_per_token
-        wait = self._waits[ticket] = _Wait(self._arrived, self.tuning.gamma * round_s, member)
-        heapq.heappush(self._deadlines, (ticket.arrival_s + wait.bound_s, wait.number, ticket))
-        if self._members.live_blocks > server.capacity_blocks:
-            self._gated = True
-        if not member.active and not self._held and self._members.fits(member):
-            self._members.activate(member, self._now_s)
+        bound_s = self.tuning.gamma * self._members.context_blocks * self._lanes.cold_s_per_block
+        wait = self._waits[ticket] = _Wait(self._arrived, bound_s, member)
+        heapq.heappush(self._deadlines, (ticket.arrival_s + bound_s, wait.number, ticket))
+        if self._members.live_blocks > self.server.capacity_blocks:
+            self._gated, self._fits_since_s = True, None
         self._enter(ticket, wait)
+        if not member.active:
+            self._welcome(ticket, member)
         self._touch()
 
     def put_back(self, ticket: T) -> None:
-        self._running.discard(ticket)
-        self._prefilling.discard(ticket)
-        self._cold_prefills.discard(ticket)
+        """To the very front: it was admitted before all that wait."""
+        self._running -= 1
+        self._lanes.given_up(ticket)
         self._front.appendleft(ticket)
         self._first = None
 
@@ -130,12 +130,13 @@ class ActiveSet(QueueOrder[T]):
         return self._first
 
     def remove(self, ticket: T) -> None:
-        was_preempted = ticket not in self._waits
-        if was_preempted:
+        """Wherever it waits. O(log n), but for the preempted."""
+        wait = self._waits.pop(ticket, None)
+        if wait is None:
             self._front.remove(ticket)
         else:
-            self._leave(ticket, self._waits.pop(ticket))
-        self._members.over(ticket, self._now_s, was_admitted=was_preempted, served=False)
+            self._leave(ticket, wait)
+        self._members.over(ticket, self._now_s, was_admitted=wait is None, served=False)
         self._touch()
 
     def admitted(self, ticket: T) -> None:
@@ -143,29 +144,27 @@ class ActiveSet(QueueOrder[T]):
         if wait is None:
             self._front.remove(ticket)
         else:
-            self._charge(ticket, cold=wait.number in self._cold)
-            self._leave(ticket, wait)
+            if wait.number in self._held:
+                self._held.remove(wait.number)
             self._members.admitted(ticket)
-        self._running.add(ticket)
-        self._prefilling.add(ticket)
+        self._lanes.admitted(ticket, self._now_s)
+        self._running += 1
         self._first = None
 
     def released(self, ticket: T) -> None:
-        self._running.discard(ticket)
-        self.prefilled(ticket)
+        self._running -= 1
+        self._lanes.given_up(ticket)
         self._members.over(ticket, self._now_s, was_admitted=True, served=True)
         self._touch()
 
     def prefilled(self, ticket: T) -> None:
-        self._prefilling.discard(ticket)
-        self._cold_prefills.discard(ticket)
-        self._first = None
+        self._lanes.prefilled(ticket, self._now_s)
+        self._touch()
 
     def __iter__(self) -> Iterator[T]:
-        """The preempted, the hot, the cold, those of paused sessions."""
+        """The preempted, the hot, the cold, those outside."""
         yield from self._front
-        yield from self._hot
-        yield from self._cold
+        yield from self._lanes
         yield from self._held
 
     def __len__(self) -> int:
@@ -178,7 +177,7 @@ class ActiveSet(QueueOrder[T]):
     # Who is in the set
 
     def _check(self) -> None:
-        """Activate who fits; every so often, pause for those who do not."""
+        """Let in who may come; every so often, pause others for those who may not."""
         members, now_s = self._members, self._now_s
         self._changed = False
         members.settle(now_s)
@@ -188,89 +187,109 @@ class ActiveSet(QueueOrder[T]):
             if surplus is None:
                 break
             self._pause(surplus)
-        self._activate_who_fits()
+        self._let_in()
         if self._held and now_s >= self._check_at_s:
             self._check_at_s = now_s + self.tuning.check_s
             self._rotate()
 
     def _look_at_gate(self) -> None:
+        if not self._gated:
+            return
         if self._members.live_blocks > self.server.capacity_blocks:
-            self._gated, self._fits_since_s = True, None
+            self._fits_since_s = None
         elif self._fits_since_s is None:
             self._fits_since_s = self._now_s
         elif self._now_s - self._fits_since_s >= self.tuning.calm_s:
             self._gated = False
 
     def _rotate(self) -> None:
-        pressure = max(self._pressure(ticket) for ticket in self._held.oldest(16))
+        pressure = max(map(self._pressure, self._held.oldest(MOST_HELD_LOOKED_AT)))
+        self._pressed = pressure > 1
         for member in self._rotation.long_gone(pressure, self._now_s):
-            self._pause(member)
-            if not self._activate_who_fits():
+            if not self._head_is_due():
                 return
-        if pressure > 1:
-            head = self._head()
-            while not self._members.fits(head, leaving_too=False):
-                longest = self._rotation.longest_active()
-                if longest is None:
-                    break
-                self._pause(longest)
-            self._activate_who_fits()
+            self._pause(member)
+            self._let_in()
+        while self._pressed and self._head_is_due():
+            longest = self._rotation.longest_active()
+            if longest is None or self._members.fits(self._head(), leaving_too=False):
+                break
+            self._pause(longest)
+        self._let_in()
 
     def _pressure(self, ticket: T) -> float:
-        wait = self._waits[ticket]
-        return (self._now_s - ticket.arrival_s) / max(wait.bound_s, 1e-9)
+        """Share of its bound that it waited for."""
+        return (self._now_s - ticket.arrival_s) / max(self._waits[ticket].bound_s, 1e-9)
 
     def _head(self) -> Member[T]:
+        """Whose request waits outside for longest."""
         return next(self._waits[ticket].member for ticket in self._held.oldest(1))
 
-    def _activate_who_fits(self) -> bool:
-        """By arrival, nobody skipped; True if somebody is left outside."""
-        while self._held:
-            member = self._head()
-            if not self._members.fits(member):
-                return True
+    def _head_is_due(self) -> bool:
+        """Somebody waits outside whose prefill could start now; all of them do while everything fits."""
+        return any(
+            not self._gated or self._lanes.has_place(ticket, self._waits[ticket].number)
+            for ticket in self._held.oldest(1)
+        )
+
+    def _let_in(self) -> None:
+        """By arrival while there is room; then those out of turn that are still cached."""
+        while self._head_is_due() and self._members.fits(self._head()):
+            self._activate(self._head())
+        if not self._held:
+            self._pressed = False
+        elif not self._pressed:
+            for ticket in list(self._held.oldest(MOST_HELD_LOOKED_AT)):
+                member = self._waits[ticket].member
+                if not member.active and self._members.fits(member) and self._is_still_hot(ticket):
+                    self._activate(member)
+
+    def _is_still_hot(self, ticket: T) -> bool:
+        if not self._lanes.is_hot(ticket):
+            return False
+        return (self._looks.is_fresh(ticket) or self._looks.spend(ticket)) and self._lanes.is_hot(ticket)
+
+    def _welcome(self, ticket: T, member: Member[T]) -> None:
+        """A request of a paused session came."""
+        out_of_turn = len(self._held) > len(member.waiting)
+        if out_of_turn and (self._pressed or not self._lanes.is_hot(ticket)):
+            return
+        if not self._members.fits(member):
+            if not self._lanes.is_hot(ticket) or not self._members.would_fit_without_resting(member):
+                return
+            while not self._members.fits(member) and (other := self._rotation.furthest(self._now_s)):
+                self._pause(other)
+        if self._members.fits(member):
             self._activate(member)
-        return False
 
     def _activate(self, member: Member[T]) -> None:
         self._members.activate(member, self._now_s)
         for ticket in member.waiting:
-            wait = self._waits[ticket]
-            self._held.remove(wait.number)
-            self._enter(ticket, wait)
+            number = self._waits[ticket].number
+            self._held.remove(number)
+            self._lanes.push(ticket, number)
         self._first = None
 
     def _pause(self, member: Member[T]) -> None:
-        for ticket in member.waiting:
-            self._leave(ticket, self._waits[ticket])
         self._members.pause(member)
         for ticket in member.waiting:
-            self._enter(ticket, self._waits[ticket])
+            self._lanes.remove(ticket)
+            self._held.push(ticket, self._waits[ticket].number)
         self._first = None
 
-    # Where a request waits
+    # Where a request waits, and who is next
 
     def _enter(self, ticket: T, wait: _Wait[T]) -> None:
-        if not wait.member.active:
-            self._held.push(ticket, wait.number)
-        elif self._is_hot(ticket):
-            self._hot.push(ticket, wait.number)
+        if wait.member.active:
+            self._lanes.push(ticket, wait.number)
         else:
-            self._cold.push(ticket, wait.number)
+            self._held.push(ticket, wait.number)
 
     def _leave(self, ticket: T, wait: _Wait[T]) -> None:
-        if ticket in self._hot:
-            self._hot.remove(ticket)
-        elif wait.number in self._cold:
-            self._cold.remove(wait.number)
+        if ticket in self._lanes:
+            self._lanes.remove(ticket)
         else:
             self._held.remove(wait.number)
-
-    def _is_hot(self, ticket: T) -> bool:
-        server = self.server
-        return ticket.missing_blocks * server.block_size * server.prefill_s_per_token <= self.tuning.hot_s
-
-    # Who is next
 
     def _choose(self) -> T | None:
         if self._front:
@@ -279,22 +298,13 @@ class ActiveSet(QueueOrder[T]):
             return None
         if not self._gated:
             return next(iter(self._waits))
-        choice = self._inside()
-        if choice is not None or self._running:
+        choice = self._overdue() or self._lanes.first()
+        if choice is not None or self._running > 0:
             return choice
-        self._make_room()
-        choice = self._inside()
+        if self._held:
+            self._make_room()
+            choice = self._lanes.first()
         return next(iter(self._waits)) if choice is None else choice
-
-    def _inside(self) -> T | None:
-        overdue = self._overdue()
-        if overdue is not None:
-            return overdue
-        hot = self._first_hot()
-        cold = None if self._cold_prefills else self._first_cold()
-        if hot is None or cold is None:
-            return hot or cold
-        return cold if self._cold_ahead_blocks <= 0 else hot
 
     def _overdue(self) -> T | None:
         """The active request past its bound for longest, unless it has to wait for a cold prefill."""
@@ -304,39 +314,11 @@ class ActiveSet(QueueOrder[T]):
         if not deadlines or deadlines[0][0] > self._now_s:
             return None
         ticket = deadlines[0][2]
-        if ticket in self._hot or (self._waits[ticket].number in self._cold and not self._cold_prefills):
-            return ticket
-        return None
-
-    def _first_hot(self) -> T | None:
-        while (ticket := self._hot.first()) is not None and not self._is_hot(ticket):
-            self._hot.remove(ticket)
-            self._cold.push(ticket, self._waits[ticket].number)
-        return ticket
-
-    def _first_cold(self) -> T | None:
-        while (ticket := self._cold.first()) is not None:
-            if self._looks.is_fresh(ticket) or not self._looks.spend(ticket) or not self._is_hot(ticket):
-                return ticket
-            self._cold.remove(self._waits[ticket].number)
-            self._hot.push(ticket, self._waits[ticket].number)
-        return None
-
-    def _charge(self, ticket: T, *, cold: bool) -> None:
-        """Book an admission to its class if the other one waits too."""
-        if cold:
-            self._cold_prefills.add(ticket)
-        if not (self._hot if cold else self._cold):
-            self._cold_ahead_blocks = 0
-        else:
-            self._cold_ahead_blocks += ticket.missing_blocks if cold else -ticket.missing_blocks
+        return ticket if self._lanes.may_start(ticket) else None
 
     def _make_room(self) -> None:
         """Nothing runs and nobody active waits: let the first one in, whoever has to go."""
         head = self._head()
-        while not self._members.fits(head):
-            member = self._rotation.furthest(self._now_s)
-            if member is None:
-                break
-            self._pause(member)
+        while not self._members.fits(head) and (other := self._rotation.furthest(self._now_s)):
+            self._pause(other)
         self._activate(head)

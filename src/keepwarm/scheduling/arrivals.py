@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterator
 from itertools import islice
+from math import inf
 from typing import Generic
 
 from keepwarm.scheduling.base import T
@@ -40,6 +41,10 @@ class ArrivalQueue(Generic[T]):
     def first(self) -> T | None:
         """Who arrived first."""
         return self._tickets[self._numbers[0]] if self._numbers else None
+
+    def number_of_first(self) -> float:
+        """Its number; infinite if there is none."""
+        return self._numbers[0] if self._numbers else inf
 
     def oldest(self, most: int) -> Iterator[T]:
         """The first few."""

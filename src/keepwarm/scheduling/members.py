@@ -110,6 +110,12 @@ class Members(Generic[T]):
         taken = self.active_blocks + (self.leaving_blocks if leaving_too else 0)
         return not taken or taken + member.room_blocks <= self._server.capacity_blocks
 
+    def would_fit_without_resting(self, member: Member[T]) -> bool:
+        """Whether there is room for it once all that rest are paused. O(resting)."""
+        resting_blocks = sum(other.room_blocks for other in self.resting.values())
+        taken = self.active_blocks + self.leaving_blocks - resting_blocks
+        return taken + member.room_blocks <= self._server.capacity_blocks
+
     def activate(self, member: Member[T], now_s: float) -> None:
         """It may be served from here on. Mutates."""
         self._uncount(member)
