@@ -49,14 +49,14 @@ def test_a_patched_tree_passes_without_keepwarm(tree: Path) -> None:
 
 
 BROKEN = {
-    "nothing is protected": ("return self._uses.was_hit(block.id)", "return False"),
+    "nothing is protected": ("(kept if block_id in hits else others)", "(others)"),
     "lru reorders": ('if settings.mode == "active":', "if True:"),
     "unknown modes are active": (
         '{"lru": "lru", "active": "active"}, "lru"',
         '{"active": "active"}, "active"',
     ),
     "watched blocks are cached ones": (
-        "self._split(blocks) if self._watchers",
+        "self._split(blocks) if self.watchers",
         "self._split(blocks) if False",
     ),
     "the whole list is scanned": (
