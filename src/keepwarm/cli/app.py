@@ -17,6 +17,7 @@ from keepwarm.cli import (
     evidence,
     explain,
     pressure,
+    profile,
     record,
     replay,
     reuse,
@@ -44,6 +45,7 @@ app.command("check")(check.command)
 app.add_typer(simulate.app, name="simulate")
 app.add_typer(reuse.app, name="reuse")
 app.add_typer(sessions.app, name="sessions")
+app.add_typer(profile.app, name="profile")
 app.command("record")(record.command)
 app.add_typer(task.app, name="task")
 task.app.command("run")(agent.command)

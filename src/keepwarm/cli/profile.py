@@ -81,7 +81,7 @@ def _one_server(kept: list[KeptRun], folders: list[Path]) -> ServerFacts:
         server, mode = run.run.server, run.run.conditions.mode
         if mode != "sequential":
             raise InputError(
-                f"{str(folder)!r} was sent in mode {mode!r}, so requests shared steps; replay one after another"
+                f"{str(folder)!r} was sent in mode {mode!r}, so requests shared steps; replay one by one"
             )
         if _identity(server) != _identity(first):
             raise InputError(
