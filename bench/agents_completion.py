@@ -1,4 +1,4 @@
-"""Session completion of agent sessions, simulated: FCFS with LRU against the active set, started together."""
+"""Session completion of agents, simulated: FCFS with LRU against the active set, started together."""
 
 from __future__ import annotations
 

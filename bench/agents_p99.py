@@ -1,4 +1,4 @@
-"""P99 of request latency of agent sessions, simulated: FCFS with LRU against the active set, started together."""
+"""P99 of request latency of agents, simulated: FCFS with LRU against the active set, started together."""
 
 from __future__ import annotations
 
