@@ -54,7 +54,8 @@ class ServingSettings(NamedTuple):
         return (
             f"scheduling={self.scheduling or 'fcfs'} eviction={self.eviction or 'stock'} "
             f"reuse_model={self.reuse_model or 'none'} sessions={self.sessions} "
-            f"fault_limit={self.fault_limit} control_port={self.control_port or 'none'}"
+            f"fault_limit={self.fault_limit} "
+            f"control_port={'none' if self.control_port is None else self.control_port}"
         )
 
 
