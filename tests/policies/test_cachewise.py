@@ -217,6 +217,33 @@ def test_a_rank_of_ten_thousand_is_at_most_twenty_readings_old() -> None:
     assert {14001, 14002}.isdisjoint(policy)
 
 
+def test_owners_that_lost_their_last_block_can_get_another_in_the_same_request() -> None:
+    policy = CacheWise(20, Told(a=tool(1), b=tool(1)))
+    policy.serve(SessionId("a"))
+    policy.on_cache(block(1))  # and stays in use
+    run(policy, "a", new=[2])
+    run(policy, "b", hits=[2])
+    assert victims(policy, 1) == [2]  # the only one of both
+    policy.on_hit(block(1), was_free=False)
+    policy.on_free([block(1)])
+    assert victims(policy, 1) == [1]
+
+
+def test_no_session_is_remembered_beyond_its_blocks() -> None:
+    told, sizes = Told(), []
+    policy = CacheWise(40, told)
+    for turn in range(30):
+        for number in range(5):
+            name = f"turn {turn}, session {number}"
+            told[name] = tool(float(number))
+            run(policy, name, hits=[1, 2] if number else [], new=[number + 3] if number else [1, 2, 3])
+        victims(policy, len(policy))
+        policy.begin_step()
+        told.clear()
+        sizes.append(entries(policy))
+    assert max(sizes[3:]) <= max(sizes[:3])
+
+
 def test_entries_of_the_heap_do_not_pile_up() -> None:
     told = Told({f"s{number}": tool(float(number)) for number in range(20)})
     policy = CacheWise(100, told)

@@ -54,7 +54,7 @@ class _Owners(NamedTuple):
 
     def joined_by(self, session: SessionId) -> _Owners:
         sessions = (*self.sessions, session)
-        return _Owners(sessions[-MOST_OWNERS:], self.crowded or len(sessions) > MOST_OWNERS)
+        return _Owners(sessions[-MOST_OWNERS:], crowded=len(sessions) > MOST_OWNERS)
 
 
 class _Place(NamedTuple):
