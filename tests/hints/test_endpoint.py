@@ -152,6 +152,7 @@ def test_slow_clients_are_given_up(listener: HintListener, monkeypatch: pytest.M
     assert exchange(listener.port, request(body=LS)[:-3], ends=False).status == 408
     monkeypatch.setattr(listening, "IDLE_S", 0.2)
     assert exchange(listener.port, b"", ends=False) == Answer(0)
+    monkeypatch.undo()
     assert exchange(listener.port, request()) == Answer(202)
 
 

