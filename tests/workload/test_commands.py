@@ -61,7 +61,7 @@ def test_the_tool_gaps_stay_as_a_set_and_all_else_as_it_is(
     attached = attach_commands(workload, calls, seed=seed, gaps=gaps)
     assert sorted(tool_gaps(attached.workload)) == sorted(tool_gaps(workload))
     assert without_calls(attached.workload) == without_calls(workload)
-    held_out = {d.call for d in calls if d.task in attached.held_out_tasks}
+    held_out = {d.call for d in split_by_task(calls).held_out}
     for s in attached.workload.sessions:
         assert s.turns[0].call is None
     for turn in tool_turns(attached.workload):
@@ -116,7 +116,7 @@ def test_durations_change_hands_among_equal_commands_and_no_prediction_changes(
 ) -> None:
     """A predictor sees the calls and was fitted on ``training``: both stay, only gaps move."""
     swapped = list(calls)
-    tasks = attach_commands(workload, calls).held_out_tasks
+    tasks = {d.task for d in split_by_task(calls).held_out}
     for command in {d.call for d in calls}:
         places = [p for p, d in enumerate(calls) if d.call == command and d.task in tasks]
         moved = chances.sample(places, len(places))
@@ -216,7 +216,9 @@ def test_the_real_sessions_with_real_commands(real: tuple[Workload, Sequence[Too
     runs: list[Attached] = [attach_commands(workload, calls, seed=seed) for seed in (0, 1)]
     for run in runs:
         assert sorted(tool_gaps(run.workload)) == sorted(tool_gaps(workload))
-        assert {d.task for d in run.training} | set(run.held_out_tasks) == {d.task for d in calls}
+        drawn = {turn.call for turn in tool_turns(run.workload)}
+        assert drawn <= {d.call for d in split_by_task(calls).held_out}
+        assert {d.task for d in run.training} == {d.task for d in split_by_task(calls).training}
     assert runs[0].workload != runs[1].workload
     assert runs[0].training == runs[1].training  # one model serves all seeds
     longest_first = sorted(tool_gaps(workload), reverse=True)

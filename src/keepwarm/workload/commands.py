@@ -41,7 +41,6 @@ class Attached(NamedTuple):
 
     workload: Workload
     training: Sequence[ToolDuration]
-    held_out_tasks: Sequence[str]
 
 
 class Split(NamedTuple):
@@ -108,9 +107,8 @@ def attach_commands(
         raise InputError("no request of the trace follows a tool call; leave the tool durations out")
     split = split_by_task(durations, seed=split_seed, held_out=held_out)
     training = _mapped(split.training, GapMap(split.held_out, recorded_s), split_seed)
-    tasks = tuple(sorted({duration.task for duration in split.held_out}))
     if gaps is Gaps.RECORDED:
-        return Attached(workload, training, tasks)
+        return Attached(workload, training)
     drawn = list(_drawn(workload, split.held_out, seed))
     if gaps is Gaps.MATCHED:
         calls = [ranked.call for ranked in sorted(drawn)]
@@ -121,7 +119,7 @@ def attach_commands(
         ascending = sorted(range(len(drawn)), key=drawn.__getitem__)
         for place, gap_s in zip(ascending, sorted(recorded_s), strict=True):
             given[place] = _Given(drawn[place].call, gap_s)
-    return Attached(_with_calls(workload, iter(given)), training, tasks)
+    return Attached(_with_calls(workload, iter(given)), training)
 
 
 class _Drawn(NamedTuple):
