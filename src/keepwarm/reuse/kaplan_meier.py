@@ -10,7 +10,7 @@ from keepwarm.reuse.curves import Curve
 from keepwarm.reuse.durations.base import ToolDuration
 
 _MOST_POINTS = 512
-_PRIOR_CALLS = 15.0
+_PRIOR_CALLS = 30.0  # as many as a cluster has at least
 _HORIZON = 10.0  # how far beyond the longest time seen a call is thought to run, as a multiple of it
 _SAME = 1e-9
 _TIME_DIGITS = 6  # of a second
