@@ -11,6 +11,7 @@ from keepwarm.cache.pool import BlockPool
 from keepwarm.policies import POLICIES
 from keepwarm.policies.base import BlockHash, VictimOrder
 from keepwarm.policies.cachewise import CacheWise
+from keepwarm.policies.lru import Lru
 from keepwarm.policies.sessions import SessionId
 from keepwarm.reuse.calls import ToolCall
 from keepwarm.reuse.estimators.oracle import Oracle
@@ -103,13 +104,19 @@ def run(
     order: str = "fcfs",
     eviction: str = "lru",
     glides: bool = True,
+    records: bool = True,
     costs: Coefficients = COSTS,
 ) -> Told:
-    """All sessions from time 0, checked after every call of the engine."""
+    """All sessions from time 0, checked after every call of the engine.
+
+    With ``records`` unset the policy is plain LRU, which hears nothing of growth.
+    """
     gaps_s: dict[SessionId, float] = {}
     table = SessionTable(Oracle(gaps_s.get))
     events: list[tuple[str, Any]] = []
-    policy = _recording(eviction, config.capacity_blocks, table, events)
+    policy: VictimOrder = Lru(config.capacity_blocks)
+    if records:
+        policy = _recording(eviction, config.capacity_blocks, table, events)
     pool = (ServingPool if glides else PlainPool)(config.capacity_blocks, policy)
     engine: Any = (GlidingEngine if glides else Stepped)(config, pool, ORDERS[order], table)
     cast = Cast(traces, iter(()), range(len(traces)), 0)

@@ -57,6 +57,24 @@ def test_gliding_is_stepping(
     assert story(gliding) == story(stepped)
 
 
+@pytest.mark.parametrize("order", ORDERS)
+@settings(max_examples=100, deadline=None)
+@given(
+    traces=sessions(most_blocks=CAPACITY - 1),
+    step_tokens=st.sampled_from([3, 7, 16, 64]),
+    max_running=st.sampled_from([1, 2, 8]),
+    cap=st.sampled_from([0, 5]),
+)
+def test_gliding_is_stepping_where_blocks_are_taken_later(
+    order: str, traces: list, step_tokens: int, max_running: int, cap: int
+) -> None:
+    config = config_of(step_tokens=step_tokens, max_running_requests=max_running, long_prefill_tokens=cap)
+    stepped = run(traces, config, order=order, records=False, glides=False)
+    gliding = run(traces, config, order=order, records=False, glides=True)
+    assert gliding.loop.engine.pool.grows_unheard
+    assert story(gliding) == story(stepped)
+
+
 @settings(max_examples=100, deadline=None)
 @given(traces=sessions(most_blocks=CAPACITY - 1), order=st.sampled_from(sorted(ORDERS)))
 def test_every_request_is_served_once_and_in_the_order_of_its_session(traces: list, order: str) -> None:

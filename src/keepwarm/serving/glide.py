@@ -2,7 +2,7 @@
 
 Between two events (an arrival, an admission, a prompt that is through, an answer that ends, a preemption) a
 step gives each running request as many tokens as the step before. Those steps are done here in a thin loop:
-blocks are taken and cached step by step as ever, the counts of each request brought up to date once at the
+blocks are taken and cached by ``growth.py``, the counts of each request brought up to date once at the
 end. What queue order and victim order are told, and when, is what ``Engine.step`` tells them; the outcome is
 the same, event for event (``tests/serving/test_glide.py``).
 """
@@ -10,7 +10,6 @@ the same, event for event (``tests/serving/test_glide.py``).
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from keepwarm.scheduling.base import QueueOrder
@@ -19,48 +18,8 @@ from keepwarm.scheduling.sessions import SessionTable
 from keepwarm.serving.base import RequestState, ServerConfig, StepResult
 from keepwarm.serving.costs import Coefficients, pairs_within
 from keepwarm.serving.engine import Engine
+from keepwarm.serving.growth import Growth, Share
 from keepwarm.serving.pool import ServingPool
-
-
-@dataclass(slots=True)
-class Share:
-    """What one running request gets in every step: ``chunk`` tokens, from ``start`` computed ones on.
-
-    ``due`` is the step, counted from 1, in which it next needs a block or fills one.
-    """
-
-    state: RequestState
-    chunk: int
-    start: int
-    due: int = 0
-
-    def steps_alike(self) -> int:
-        """Steps until something happens to it: the last chunk of its tokens, the last token of its answer."""
-        state = self.state
-        left_tokens = state.known_tokens - state.computed_tokens
-        if left_tokens > 1:
-            return (left_tokens - 1) // self.chunk
-        if state.known_tokens == state.request.prompt_tokens:
-            return 0
-        return state.final_tokens - state.known_tokens - 1
-
-    def look_ahead(self, block_size: int) -> None:
-        """Find out when it is due. Mutates."""
-        state = self.state
-        out_of_blocks = (len(state.table) * block_size - self.start) // self.chunk + 1
-        fills_a_block = -(-((state.cached_blocks + 1) * block_size - self.start) // self.chunk)
-        self.due = min(out_of_blocks, fills_a_block)
-
-    def move_on(self, steps: int, samples: int) -> None:
-        """Steps were done; ``samples`` of them ended with a token more, for one that decodes. Mutates."""
-        state = self.state
-        if state.known_tokens - state.computed_tokens == 1:
-            state.known_tokens += samples
-        state.computed_tokens += steps * self.chunk
-
-    def new_blocks(self, step: int, block_size: int) -> int:
-        """Blocks that it needs in a step it is due in."""
-        return -(-(self.start + step * self.chunk) // block_size) - len(self.state.table)
 
 
 class Glide(NamedTuple):
@@ -94,11 +53,15 @@ class GlidingEngine(Engine):
         super().__init__(config, pool, order, sessions)
         self._begun = False  # queue order and victim order know already of the step to come
         self._blocked: _Blocked | None = None
+        self._growth: Growth | None = None  # of the glide that is going on
+        self._result = StepResult()  # of it
         self.probed_blocks = self.reloaded_blocks = 0
 
     def is_cached(self, block_hash: Hashable) -> bool:
         """As the engine's, counted."""
         self.probed_blocks += 1
+        if self._growth is not None:
+            self._growth.catch_up(self._result)
         return self.pool.is_cached(block_hash)
 
     def _begin_step(self, now_s: float) -> None:
@@ -151,8 +114,9 @@ class GlidingEngine(Engine):
             and len(self.waiting) > 0
             and len(self.running) < self.config.max_running_requests
         )
-        result = StepResult()
-        due = self._look_ahead(shares)
+        result = self._result = StepResult()
+        growth = self._growth = Growth(self.pool, shares, self.config.block_size, most_steps)
+        due = 0 if growth.later else self._look_ahead(shares)
         steps = 0
         while steps < most_steps and now_s < until_s:
             if not self._begun:
@@ -161,16 +125,21 @@ class GlidingEngine(Engine):
                 if self._chunk_tokens() != chunk_tokens:
                     break
             if steps + 1 == due:
-                if not self._grow(shares, due, result):
+                if not self._grow(shares, growth, due):
                     break
                 due = min(share.due for share in shares)
+            growth.steps = steps + 1
             if admits:
+                growth.catch_up(result)
                 self._admit_waiting(result, budget_tokens, chunk_tokens)
                 if result.hit_tokens:
+                    self._growth = None
                     return self._last_step(shares, steps, now_s, result)
             self._begun = False
             now_s += work.step_s(costs)
             steps += 1
+        growth.catch_up(result)
+        self._growth = None
         for share in shares:
             share.move_on(steps, samples=steps)
         return Glide(steps, now_s, len(result.evicted))
@@ -191,24 +160,20 @@ class GlidingEngine(Engine):
             share.look_ahead(self.config.block_size)
         return min(share.due for share in shares)
 
-    def _grow(self, shares: Sequence[Share], step: int, result: StepResult) -> bool:
+    def _grow(self, shares: Sequence[Share], growth: Growth, step: int) -> bool:
         """Blocks for those due in ``step``; False, and nothing changes, if one had to be preempted."""
         block_size = self.config.block_size
         growing = [share for share in shares if share.due == step]
-        wanted = [share.new_blocks(step, block_size) for share in growing]
+        wanted = [share.blocks_after(step, block_size) - len(share.state.table) for share in growing]
         if sum(wanted) > self.pool.free_blocks:
             return False
         for share, new_blocks in zip(growing, wanted, strict=True):
-            state = share.state
-            self._serve(state)
+            self._serve(share.state)
             if new_blocks:
                 blocks, evicted = self.pool.allocate(new_blocks)
-                state.table += blocks
-                result.evicted += evicted
-            full_blocks = (share.start + step * share.chunk) // block_size
-            if full_blocks > state.cached_blocks:
-                self.pool.cache_full_blocks(state.table, state.blocks[:full_blocks], state.cached_blocks)
-                state.cached_blocks = full_blocks
+                share.state.table += blocks
+                self._result.evicted += evicted
+            growth.fill(share, step)
             share.look_ahead(block_size)
         return True
 

@@ -70,8 +70,8 @@ class TieredPool(ServingPool):
         self.cache_full_blocks(state.table, state.blocks[:end], start)
         self.recomputed_blocks = recomputed_blocks
 
-    def _evict_many(self, count: int, fresh: list[BlockId]) -> tuple[BlockHash, ...]:
-        evicted = super()._evict_many(count, fresh)
+    def _evict_many(self, victims: int, fresh: list[BlockId]) -> tuple[BlockHash, ...]:
+        evicted = super()._evict_many(victims, fresh)
         self.host.put(evicted)
         return evicted
 

@@ -8,11 +8,12 @@ changed that could let a request fit which did not.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from itertools import islice, repeat
+from itertools import count, islice, repeat
 
 from keepwarm._errors import IntegrityError
 from keepwarm.cache.pool import NULL_BLOCK, Allocation, BlockPool
 from keepwarm.policies.base import BlockHash, BlockId, CachedBlock, VictimOrder
+from keepwarm.policies.sessions import SessionVictimOrder
 
 _AT_ONCE = 256  # hashes looked up before it is asked whether one of them was missed
 
@@ -21,7 +22,8 @@ class ServingPool(BlockPool):
     """A pool whose look-ups go through a flat map; the few blocks of equal content are kept apart.
 
     ``recomputed_blocks`` were cached before and had been lost. ``changes`` moves on with everything that
-    can raise the number of a watched request's blocks in use.
+    can raise the number of a watched request's blocks in use. ``grows_unheard``: the policy does nothing
+    when blocks are handed out and cached, and its choice does not move with time.
     """
 
     def __init__(self, capacity_blocks: int, policy: VictimOrder) -> None:
@@ -34,6 +36,12 @@ class ServingPool(BlockPool):
         self._watched: frozenset[BlockHash] = frozenset()
         self._told_of_cached = _listens(policy, "on_cache")
         self._told_of_evicted = _listens(policy, "on_evict")
+        self.grows_unheard = not (
+            self._told_of_cached
+            or self._told_of_evicted
+            or _listens(policy, "on_allocate")
+            or isinstance(policy, SessionVictimOrder)
+        )
 
     def watch(self, hashes: Iterable[BlockHash]) -> None:
         """Move ``changes`` on when one of these is cached, in place of those given before. Mutates."""
@@ -72,7 +80,17 @@ class ServingPool(BlockPool):
     ) -> Allocation:
         """As the pool's."""
         self.changes += 1
-        return super().admit(asked, hits, new_blocks, resumed=resumed)
+        self._check_fits(hits, new_blocks)
+        if not resumed:
+            self.policy.on_admit(asked)
+        ref_counts, contents, on_hit = self.ref_counts, self.contents, self.policy.on_hit
+        for block in hits:
+            content, users = contents[block], ref_counts[block]
+            if content is None:
+                raise IntegrityError(f"block {block!r} was looked up but has no hash; look up again")
+            on_hit(content, was_free=not users)
+            ref_counts[block] = users + 1
+        return self._take(list(hits), new_blocks)
 
     def cache_full_blocks(self, blocks: Sequence[BlockId], hashes: Sequence[BlockHash], start: int) -> None:
         """As the pool's."""
@@ -81,17 +99,27 @@ class ServingPool(BlockPool):
         if len(into) != len(fresh):
             raise IntegrityError(f"{len(blocks)} blocks for {len(hashes)} hashes")
         contents, first = self.contents, self._first
-        for depth_blocks, (block, block_hash) in enumerate(zip(into, fresh, strict=True), start + 1):
+        for block, block_hash in zip(into, fresh, strict=True):
             if contents[block] is not None or not self.ref_counts[block]:
                 raise IntegrityError(f"block {block!r} cannot be cached as {block_hash!r}: it is, or is free")
-            content = contents[block] = CachedBlock(block, block_hash, depth_blocks)
-            if first.setdefault(block_hash, block) != block:
-                self._twins.setdefault(block_hash, []).append(block)
-            if self._told_of_cached:
+        made = list(map(tuple.__new__, repeat(CachedBlock), zip(into, fresh, count(start + 1), strict=False)))
+        for block, content in zip(into, made, strict=True):
+            contents[block] = content
+        if first.keys().isdisjoint(fresh):
+            first.update(zip(fresh, into, strict=True))
+        else:
+            self._add_twins(into, fresh)
+        if self._told_of_cached:
+            for content in made:
                 self.policy.on_cache(content)
         self.changes += not self._watched.isdisjoint(fresh)
         self.recomputed_blocks += len(self._ever.intersection(fresh))
         self._ever.update(fresh)
+
+    def _add_twins(self, blocks: Sequence[BlockId], hashes: Sequence[BlockHash]) -> None:
+        for block, block_hash in zip(blocks, hashes, strict=True):
+            if self._first.setdefault(block_hash, block) != block:
+                self._twins.setdefault(block_hash, []).append(block)
 
     def free(self, blocks: Sequence[BlockId]) -> None:
         """As the pool's."""
@@ -129,10 +157,10 @@ class ServingPool(BlockPool):
         taken += fresh
         return Allocation(taken, evicted)
 
-    def _evict_many(self, count: int, fresh: list[BlockId]) -> tuple[BlockHash, ...]:
+    def _evict_many(self, victims: int, fresh: list[BlockId]) -> tuple[BlockHash, ...]:
         policy, contents, first = self.policy, self.contents, self._first
         evicted: list[BlockHash] = []
-        for _ in repeat(None, count):
+        for _ in repeat(None, victims):
             victim = policy.pop_victim()
             block, block_hash, _ = victim
             if block_hash in self._twins:
