@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from keepwarm.policies import cachewise
+from keepwarm.policies import session_groups
 from keepwarm.policies.base import BlockId, CachedBlock
 from keepwarm.policies.sessions import ReuseRank, SessionId, SessionRanks, SessionVictimOrder, Tier
 
@@ -51,7 +51,7 @@ class Naive(SessionVictimOrder):
             self.forget_ranks()
         sessions, more = self.owners.get(block.id, Owners(()))
         if self.session not in sessions:
-            most, joined = cachewise.MOST_OWNERS, (*sessions, self.session)
+            most, joined = session_groups.MOST_OWNERS, (*sessions, self.session)
             self.owners[block.id] = Owners(joined[-most:], more or len(joined) > most)
 
     def on_free(self, blocks: Sequence[CachedBlock]) -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from keepwarm.policies import cachewise
 from keepwarm.policies.base import BlockId
-from keepwarm.policies.cachewise import MOST_OWNERS, MOST_READ, CacheWise
+from keepwarm.policies.cachewise import MOST_READ, CacheWise
+from keepwarm.policies.session_groups import MOST_OWNERS
 from keepwarm.policies.sessions import ReuseRank, SessionId, Tier
 from tests.policies.ranks import Told
 from tests.policies.streams import block

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from keepwarm.policies import cachewise
+from keepwarm.policies import session_groups
 from keepwarm.policies.base import BlockId
 from keepwarm.policies.cachewise import CacheWise
 from keepwarm.policies.lru import Lru
@@ -133,7 +133,7 @@ class Crowded(Alone):
     def __init__(self) -> None:
         super().__init__()
         self.patch = pytest.MonkeyPatch()
-        self.patch.setattr(cachewise, "MOST_OWNERS", 2)
+        self.patch.setattr(session_groups, "MOST_OWNERS", 2)
 
     def teardown(self) -> None:
         self.patch.undo()

@@ -30,104 +30,29 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush, heapreplace
 from itertools import chain, islice
 from typing import NamedTuple
 
 from keepwarm.policies._held import check_not_held
 from keepwarm.policies.base import BlockId, CachedBlock
-from keepwarm.policies.sessions import SessionId, SessionRanks, SessionVictimOrder, Tier
+from keepwarm.policies.session_groups import Group, Owners, Place, Reading
+from keepwarm.policies.sessions import SessionId, SessionRanks, SessionVictimOrder
 
 N_REBUILD = 3  # steps of the engine
 MOST_READ = 512
-MOST_OWNERS = 8
 
 _NOBODY = SessionId("")
-
-
-class _Owners(NamedTuple):
-    """Of a block, who joined last at the end; ``crowded``: there are more than can be remembered."""
-
-    sessions: tuple[SessionId, ...]
-    crowded: bool = False
-
-    def joined_by(self, session: SessionId) -> _Owners:
-        sessions = (*self.sessions, session)
-        return _Owners(sessions[-MOST_OWNERS:], crowded=len(sessions) > MOST_OWNERS)
-
-
-class _Place(NamedTuple):
-    """A rank turned round, so that the smallest goes first."""
-
-    minus_tier: int
-    minus_tau_s: float
-
-
-_UNKNOWN = _Place(-Tier.TOOL, 0.0)  # as a session never heard of
-_NONE = _Place(0, float("nan"))
-_CROWD = _Place(1, 0.0)  # behind every tier
-_CROWD_GONE = _Place(-Tier.TOOL, float("-inf"))
-
-
-@dataclass(slots=True, eq=False)
-class _Group:
-    """Blocks of the same owners. ``blocks`` of them are in use or free; version 0 is in the heap nowhere."""
-
-    owners: _Owners
-    blocks: int = 0
-    free: OrderedDict[BlockId, int] = field(default_factory=OrderedDict)  # when each was freed
-    place: _Place = _UNKNOWN
-    version: int = 0
-
-    def first_freed(self) -> int:
-        """When the first of its free blocks was freed."""
-        return next(iter(self.free.values()))
-
-
 _NO_CHANGE = (None, None)
 
 
 class _Entry(NamedTuple):
     """Of the heap; no two have the same version, so groups are never compared."""
 
-    place: _Place
+    place: Place
     freed: int
     version: int
-    group: _Group
-
-
-class _Reading:
-    """The ranks of one moment, each asked for once. ``faults``: sessions of which no rank could be had."""
-
-    def __init__(self, ranks: SessionRanks) -> None:
-        self.faults = 0
-        self._ranks = ranks
-        self._places: dict[SessionId, _Place] = {}
-
-    def place_of(self, group: _Group) -> _Place:
-        """That of the owner who comes back first."""
-        place = max(map(self._place_of, group.owners.sessions))
-        if not group.owners.crowded:
-            return place
-        return _CROWD_GONE if place.minus_tier == -Tier.FINISHED else _CROWD
-
-    def _place_of(self, session: SessionId) -> _Place:
-        place = self._places.get(session)
-        if place is None:
-            place = self._places[session] = self._read(session)
-        return place
-
-    def _read(self, session: SessionId) -> _Place:
-        try:
-            tier, tau_s = self._ranks.rank(session)
-            place = _Place(-int(tier), -float(tau_s))
-        except Exception:  # noqa: BLE001 - whoever predicts may fail; the server must not
-            place = _NONE
-        if place.minus_tau_s == place.minus_tau_s:
-            return place
-        self.faults += 1
-        return _UNKNOWN
+    group: Group
 
 
 class CacheWise(SessionVictimOrder):
@@ -152,14 +77,14 @@ class CacheWise(SessionVictimOrder):
         self._freed = 0
         self._version = 0
         self._held: dict[BlockId, CachedBlock] = {}
-        self._group_of: dict[BlockId, _Group] = {}  # of every cached block, in use or free
-        self._groups: dict[_Owners, _Group] = {}
-        self._unread: OrderedDict[_Group, None] = OrderedDict()  # have free blocks, are not in the heap
-        self._read: OrderedDict[_Group, None] = OrderedDict()  # have free blocks, read longest ago first
+        self._group_of: dict[BlockId, Group] = {}  # of every cached block, in use or free
+        self._groups: dict[Owners, Group] = {}
+        self._unread: OrderedDict[Group, None] = OrderedDict()  # have free blocks, are not in the heap
+        self._read: OrderedDict[Group, None] = OrderedDict()  # have free blocks, read longest ago first
         self._heap: list[_Entry] = []
-        self._surely_first: _Group | None = None  # whatever its first block, until a rank is read
-        self._own: _Group | None = None  # of the session served, and nobody else
-        self._joined: tuple[_Group | None, _Group | None] = _NO_CHANGE  # owners before and after
+        self._surely_first: Group | None = None  # whatever its first block, until a rank is read
+        self._own: Group | None = None  # of the session served, and nobody else
+        self._joined: tuple[Group | None, Group | None] = _NO_CHANGE  # owners before and after
 
     def serve(self, session: SessionId) -> None:
         """Blocks hit or cached from here on are served to ``session``."""
@@ -173,7 +98,7 @@ class CacheWise(SessionVictimOrder):
 
     def reconsider(self, session: SessionId) -> None:
         """Read its rank at the next victim, for the blocks that it alone owns."""
-        group = self._groups.get(_Owners((session,)))
+        group = self._groups.get(Owners((session,)))
         if group is not None and group.free:
             self._out_of_heap(group)
             self._unread[group] = None
@@ -182,7 +107,7 @@ class CacheWise(SessionVictimOrder):
         """New content belongs to the session served."""
         group = self._own
         if group is None or not group.blocks:
-            group = self._own = self._group(_Owners((self._session,)))
+            group = self._own = self._group(Owners((self._session,)))
         self._move(block.id, group)
 
     def on_hit(self, block: CachedBlock, *, was_free: bool) -> None:
@@ -245,7 +170,7 @@ class CacheWise(SessionVictimOrder):
 
     def __iter__(self) -> Iterator[BlockId]:
         """Exact if no more than ``MOST_READ`` groups hold free blocks."""
-        reading, to_read = _Reading(self.ranks), set(self._to_read())
+        reading, to_read = Reading(self.ranks), set(self._to_read())
         ordered = sorted(
             (place, freed, block_id)
             for group in chain(self._read, self._unread)
@@ -257,14 +182,14 @@ class CacheWise(SessionVictimOrder):
     def __len__(self) -> int:
         return len(self._held)
 
-    def _group(self, owners: _Owners) -> _Group:
+    def _group(self, owners: Owners) -> Group:
         """The group of these owners, made if it is not there."""
         group = self._groups.get(owners)
         if group is None:
-            group = self._groups[owners] = _Group(owners)
+            group = self._groups[owners] = Group(owners)
         return group
 
-    def _move(self, block_id: BlockId, group: _Group) -> None:
+    def _move(self, block_id: BlockId, group: Group) -> None:
         """Make a block that is not free one of ``group``."""
         before = self._group_of.get(block_id)
         self._group_of[block_id] = group
@@ -272,25 +197,25 @@ class CacheWise(SessionVictimOrder):
         if before is not None:
             self._leave(before)
 
-    def _leave(self, group: _Group) -> None:
+    def _leave(self, group: Group) -> None:
         group.blocks -= 1
         if not group.blocks:
             del self._groups[group.owners]
 
-    def _out_of_heap(self, group: _Group) -> None:
+    def _out_of_heap(self, group: Group) -> None:
         """Its entry is void from here on."""
         group.version = 0
         self._surely_first = None
         self._read.pop(group, None)
         self._unread.pop(group, None)
 
-    def _to_read(self) -> list[_Group]:
+    def _to_read(self) -> list[Group]:
         """The groups whose ranks are to be read for the next victim."""
         groups = self._unread if self._steps < self._n_rebuild else chain(self._unread, self._read)
         return list(islice(groups, MOST_READ))
 
     def _read_ranks(self) -> None:
-        reading, groups = _Reading(self.ranks), self._to_read()
+        reading, groups = Reading(self.ranks), self._to_read()
         for group in groups:
             group.place = reading.place_of(group)
             self._version += 1
@@ -309,10 +234,10 @@ class CacheWise(SessionVictimOrder):
             for group in groups:
                 heappush(self._heap, self._entry(group))
 
-    def _entry(self, group: _Group) -> _Entry:
+    def _entry(self, group: Group) -> _Entry:
         return _Entry(group.place, group.first_freed(), group.version, group)
 
-    def _first(self) -> _Group:
+    def _first(self) -> Group:
         """The group that gives the next victim."""
         heap = self._heap
         while True:

@@ -14,7 +14,6 @@ from keepwarm.reuse.calls import ToolCall
 from keepwarm.reuse.estimators._remembered import MOST_TOOLS, ByTool
 from keepwarm.reuse.estimators.base import Estimator
 from keepwarm.reuse.estimators.oracle import Oracle
-from keepwarm.reuse.estimators.registry import ESTIMATORS
 from keepwarm.reuse.estimators.tool_mean import ToolMean
 from keepwarm.reuse.estimators.ttl import EVICTION_COST_S, MOST_DURATIONS, Ttl, best_ttl_s
 from tests.policies.test_conformance import entries
@@ -35,10 +34,6 @@ def learnt(make: type[Estimator], *durations_s: float, tool: str = "bash") -> Es
     for duration_s in durations_s:
         estimator.observe(call(tool), duration_s)
     return estimator
-
-
-def test_every_estimator_is_registered_under_its_name() -> None:
-    assert list(ESTIMATORS) == ["unknown", "tool-mean", "ttl", "learned", "oracle"]
 
 
 @pytest.mark.parametrize("make", LEARNING)
