@@ -53,7 +53,7 @@ def row_of(run: Run) -> Row:
         gap_scale=run.gap_scale,
         population=Population(run.population),
         host_memory_gib=run.host_memory_gib,
-        reuse_model=_model(run.gaps, run.ladder) if run.eviction == "cachewise" else None,
+        reuse_model=_model(run.gaps, run.ladder, run.gap_scale) if run.eviction == "cachewise" else None,
         n_rebuild=run.n_rebuild,
     )
     order: type[QueueOrder[RequestState]] | None = None
@@ -69,10 +69,11 @@ def _attached(gaps: str) -> Attached:
 
 
 @cache
-def _model(gaps: str, ladder: str) -> ReuseModel:
-    """Fitted on the tasks of which no session of the workload has a command."""
+def _model(gaps: str, ladder: str, gap_scale: float) -> ReuseModel:
+    """Fitted on the tasks of which no session of the workload has a command, in the gaps of the run."""
     clusters = int(ladder[1:]) if ladder.startswith("C") else 1
-    model = fit(_attached(gaps).training, FitOptions(clusters=clusters))
+    training = [one._replace(duration_s=one.duration_s * gap_scale) for one in _attached(gaps).training]
+    model = fit(training, FitOptions(clusters=clusters))
     if ladder.startswith("C"):
         return model
     tools = {name: ToolModel(tool.curve) for name, tool in model.tools.items()} if ladder == "tool" else {}

@@ -47,6 +47,20 @@ class Curve:
         until_s = self.times_s[at] if at < len(self.times_s) else self.end_s
         return (left * (until_s - elapsed_s) + self._areas[at]) / left
 
+    def stays_away(self, elapsed_s: float, longer_s: float) -> float | None:
+        """P(T − e > l | T > e) = S(e + l) / S(e); None from ``end_s`` on. O(log points).
+
+        Past ``end_s`` S is what is left there: an upper bound.
+        """
+        if not elapsed_s < self.end_s:
+            return None
+        left = self._share(elapsed_s)
+        return self._share(elapsed_s + longer_s) / left if left > 0.0 else None
+
+    def _share(self, at_s: float) -> float:
+        passed = bisect_right(self.times_s, at_s)
+        return self.survival[passed - 1] if passed else 1.0
+
     def _suffix_areas(self) -> tuple[float, ...]:
         """∫ S from drop number i to infinity; the last entry is what lies beyond ``end_s``."""
         last = self.survival[-1] if self.survival else 1.0

@@ -108,6 +108,14 @@ class ReuseModel:
                 return remaining_s
         return None
 
+    def stays_away(self, call: ToolCall, elapsed_s: float, longer_s: float) -> float | None:
+        """How likely a call runs for ``longer_s`` more; None for "unknown". As ``remaining_s`` otherwise."""
+        for curve in self.ladder(call):
+            share = curve.stays_away(elapsed_s, longer_s)
+            if share is not None:
+                return share
+        return None
+
     def ladder(self, call: ToolCall) -> tuple[Curve, ...]:
         """The curves that apply to a call, most particular first. Mutates as ``remaining_s`` does."""
         seen = ToolCall(call.tool, call.arguments[:MAX_CHARACTERS])

@@ -16,6 +16,7 @@ from keepwarm.scheduling.members import Member, Members
 from keepwarm.scheduling.sessions import SessionTable
 
 MOST_LOOKED_AT = 32  # sessions per check
+LIKELY = 0.75  # to pause a session that comes back costs more than to keep one that does not
 
 
 class Rotation(Generic[T]):
@@ -29,8 +30,8 @@ class Rotation(Generic[T]):
     def long_gone(self, pressure: float, now_s: float) -> list[Member[T]]:
         """Resting sessions whose gap is too long under this pressure, the longest gap first."""
         least_s = self._patience_s * sqrt(1 - min(1.0, pressure))
-        gaps = [(self.gap_s(member, now_s), member) for member in self._looked_at()]
-        return [member for gap_s, member in sorted(gaps, key=lambda pair: -pair[0]) if gap_s > least_s]
+        gone = [member for member in self._looked_at() if self._stays_away(member, now_s, least_s)]
+        return sorted(gone, key=lambda member: -self.gap_s(member, now_s))
 
     def furthest(self, now_s: float) -> Member[T] | None:
         """The resting session that is expected back last."""
@@ -55,6 +56,17 @@ class Rotation(Generic[T]):
             return inf
         remaining_s = self._sessions.estimator.remaining_s(member.id, known.call, max(0.0, elapsed_s))
         return elapsed_s if remaining_s is None else remaining_s
+
+    def _stays_away(self, member: Member[T], now_s: float, least_s: float) -> bool:
+        """Whether it likely stays away for that long; whether it already is where nothing is predicted."""
+        elapsed_s = max(0.0, now_s - member.idle_since_s)
+        known = self._sessions.get(member.id)
+        if known is None:
+            return elapsed_s > least_s
+        if known.finished or known.awaits_human:
+            return True
+        share = self._sessions.estimator.stays_away(member.id, known.call, elapsed_s, least_s)
+        return elapsed_s > least_s if share is None else share > LIKELY
 
     def _looked_at(self) -> Iterator[Member[T]]:
         return islice(self._members.resting.values(), MOST_LOOKED_AT)

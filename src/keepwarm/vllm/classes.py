@@ -111,8 +111,6 @@ def queue_class(stock_class: Any) -> Any:
 
         def prepend_n(self, blocks: list[Block]) -> None:
             keeper = self.computecache
-            if keeper.watchers and blocks:
-                blocks = keeper.freed_blank(blocks)
-            stock_class.prepend_n(self, blocks)
+            stock_class.prepend_n(self, keeper.freed_blank(blocks) if keeper.watchers and blocks else blocks)
 
     return ComputeCacheQueue

@@ -22,5 +22,16 @@ class Estimator(abc.ABC):
         than any did. Does not mutate; under 100 µs; never raises.
         """
 
+    def stays_away(
+        self, session: SessionId, call: ToolCall | None, elapsed_s: float, longer_s: float
+    ) -> float | None:
+        """How likely the session stays away for more than ``longer_s`` from now; None for "unknown".
+
+        Durations of tools have heavy tails: what is expected says little about what is likely. Does not
+        mutate; under 100 µs; never raises.
+        """
+        remaining_s = self.remaining_s(session, call, elapsed_s)
+        return None if remaining_s is None else float(remaining_s > longer_s)
+
     def observe(self, call: ToolCall | None, duration_s: float) -> None:  # noqa: B027 - most do not learn
         """A call ended: its session came back. May mutate; O(1); never raises."""

@@ -21,3 +21,8 @@ class Learned(Estimator):
 
     def remaining_s(self, session: SessionId, call: ToolCall | None, elapsed_s: float) -> float | None:
         return None if call is None else self._model.remaining_s(call, elapsed_s)
+
+    def stays_away(
+        self, session: SessionId, call: ToolCall | None, elapsed_s: float, longer_s: float
+    ) -> float | None:
+        return None if call is None else self._model.stays_away(call, elapsed_s, longer_s)
