@@ -22,10 +22,10 @@ from bench.traces import REPOSITORY
 TARGET = "> 1×, with fewer evictions and a higher hit rate"
 MODEL = Path(os.environ.get("KEEPWARM_SMOLLM2", REPOSITORY / "build/models/smollm2"))
 ROUNDS = 4
-AGENTS, TURNS = 8, 5
-SHARED_TOKENS, FIRST_TOKENS, TURN_TOKENS, ANSWER_TOKENS = 32, 176, 32, 4
-POOL_BLOCKS = 67  # 66 usable ones; an agent's context takes 21 or 22 in the end
-STEP_TOKENS = 128
+AGENTS, TURNS = 8, 4
+SHARED_TOKENS, FIRST_TOKENS, TURN_TOKENS, ANSWER_TOKENS = 32, 640, 64, 2
+POOL_BLOCKS = 180  # 179 usable ones; an agent's context takes 55 in the end
+STEP_TOKENS = 256
 MODEL_TOKENS = 20_000  # ids below that are ordinary words of SmolLM2
 TOKEN = "token-of-the-agents-bench"  # noqa: S105 - of servers on loopback that this bench starts and ends
 OURS = {"KEEPWARM_EVICTION": "cachewise", "KEEPWARM_CONTROL_PORT": "0", "KEEPWARM_CONTROL_TOKEN": TOKEN}
