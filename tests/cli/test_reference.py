@@ -47,7 +47,8 @@ def test_every_option_is_documented(repository: Path) -> None:
 
 
 def test_every_setting_of_the_environment_is_documented(repository: Path) -> None:
-    page = (repository / "docs" / "reference" / "cli.md").read_text()
+    reference = repository / "docs" / "reference"
+    page = (reference / "cli.md").read_text() + (reference / "settings.md").read_text()
     sources = (repository / "src" / "keepwarm").rglob("*.py")
     read = {name for source in sources for name in re.findall(r"\bKEEPWARM_\w+", source.read_text())}
     assert read
