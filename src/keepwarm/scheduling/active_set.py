@@ -4,8 +4,8 @@ After a study of serving coding agents (docs/design/queue-orders.md has its figu
 live sessions fit. When they do not, only sessions of the active set are served, so that their next request
 finds its context still cached; the others are paused and come in by arrival.
 
-1. Bound: a request may wait for W = gamma times what computing the contexts of all live sessions takes,
-   which is one round of FCFS over a cache that helps nobody.
+1. Bound: the first token is to come within W = gamma times what computing the contexts of all live sessions
+   takes, one round of FCFS over a cache that helps nobody; what the own prefill takes goes off the wait.
 2. Rotation (``rotation.py``) pauses who is away for long, and past the bound who is active for longest.
 3. Inside the set (``lanes.py``): hot requests by fewest missing blocks, cold ones by arrival, both getting
    their share. A request past its bound goes first.
@@ -36,6 +36,7 @@ from keepwarm.scheduling.rotation import Rotation
 from keepwarm.scheduling.sessions import SessionTable
 
 MOST_HELD_LOOKED_AT = 16  # waiting outside, per check
+MOST_FORCED = 64  # sessions paused and let in past the bound, per check
 
 
 class Tuning(NamedTuple):
@@ -73,7 +74,7 @@ class ActiveSet(QueueOrder[T]):
         self._front: deque[T] = deque()  # preempted
         self._waits: OrderedDict[T, _Wait[T]] = OrderedDict()  # the others, by arrival
         self._held: ArrivalQueue[T] = ArrivalQueue()  # of them, those of paused sessions
-        self._deadlines: list[tuple[float, int, T]] = []
+        self._deadlines: list[tuple[float, int, T]] = []  # of those in the lanes, and of some that left
         self._running = 0
         self._arrived = 0
         self._now_s = 0.0
@@ -106,9 +107,7 @@ class ActiveSet(QueueOrder[T]):
         self._looks.on_arrival(ticket)
         member = self._members.asks(ticket)
         self._arrived += 1
-        bound_s = self.tuning.gamma * self._members.context_blocks * self._lanes.cold_s_per_block
-        wait = self._waits[ticket] = _Wait(self._arrived, bound_s, member)
-        heapq.heappush(self._deadlines, (ticket.arrival_s + bound_s, wait.number, ticket))
+        wait = self._waits[ticket] = _Wait(self._arrived, self._bound_s(ticket), member)
         if self._members.live_blocks > self.server.capacity_blocks:
             self._gated, self._fits_since_s = True, None
         self._enter(ticket, wait)
@@ -170,6 +169,12 @@ class ActiveSet(QueueOrder[T]):
     def __len__(self) -> int:
         return len(self._front) + len(self._waits)
 
+    def _bound_s(self, ticket: T) -> float:
+        """How long it may wait: its first token is to come within W, with half a server for its prefill."""
+        block_s = self._lanes.cold_s_per_block
+        round_s = self.tuning.gamma * self._members.context_blocks * block_s
+        return max(round_s / 2, round_s - 2 * ticket.missing_blocks * block_s)
+
     def _touch(self) -> None:
         self._changed = True
         self._first = None
@@ -203,19 +208,30 @@ class ActiveSet(QueueOrder[T]):
             self._gated = False
 
     def _rotate(self) -> None:
-        pressure = max(map(self._pressure, self._held.oldest(MOST_HELD_LOOKED_AT)))
-        self._pressed = pressure > 1
+        pressure = self._most_pressure()
         for member in self._rotation.long_gone(pressure, self._now_s):
             if not self._head_is_due():
-                return
+                break
             self._pause(member)
             self._let_in()
-        while self._pressed and self._head_is_due():
-            longest = self._rotation.longest_active()
-            if longest is None or self._members.fits(self._head(), leaving_too=False):
+        self._pressed = self._most_pressure() > 1
+        for _ in range(MOST_FORCED):
+            if not self._pressed or not self._head_is_due():
                 break
-            self._pause(longest)
-        self._let_in()
+            if not self._members.fits(self._head(), leaving_too=False):
+                longest = self._rotation.longest_active()
+                if longest is None:
+                    break
+                self._pause(longest)
+            elif self._members.fits(self._head()):
+                self._activate(self._head())
+                self._pressed = self._most_pressure() > 1
+            else:
+                break  # there will be room when those who leave have been served
+
+    def _most_pressure(self) -> float:
+        """Of those that wait outside for longest."""
+        return max(map(self._pressure, self._held.oldest(MOST_HELD_LOOKED_AT)), default=0.0)
 
     def _pressure(self, ticket: T) -> float:
         """Share of its bound that it waited for."""
@@ -265,16 +281,16 @@ class ActiveSet(QueueOrder[T]):
     def _activate(self, member: Member[T]) -> None:
         self._members.activate(member, self._now_s)
         for ticket in member.waiting:
-            number = self._waits[ticket].number
-            self._held.remove(number)
-            self._lanes.push(ticket, number)
+            wait = self._waits[ticket]
+            self._held.remove(wait.number)
+            self._enter(ticket, wait)
         self._first = None
 
     def _pause(self, member: Member[T]) -> None:
         self._members.pause(member)
         for ticket in member.waiting:
             self._lanes.remove(ticket)
-            self._held.push(ticket, self._waits[ticket].number)
+            self._enter(ticket, self._waits[ticket])
         self._first = None
 
     # Where a request waits, and who is next
@@ -282,6 +298,7 @@ class ActiveSet(QueueOrder[T]):
     def _enter(self, ticket: T, wait: _Wait[T]) -> None:
         if wait.member.active:
             self._lanes.push(ticket, wait.number)
+            heapq.heappush(self._deadlines, (ticket.arrival_s + wait.bound_s, wait.number, ticket))
         else:
             self._held.push(ticket, wait.number)
 
@@ -309,7 +326,7 @@ class ActiveSet(QueueOrder[T]):
     def _overdue(self) -> T | None:
         """The active request past its bound for longest, unless it has to wait for a cold prefill."""
         deadlines = self._deadlines
-        while deadlines and deadlines[0][2] not in self._waits:
+        while deadlines and deadlines[0][2] not in self._lanes:
             heapq.heappop(deadlines)
         if not deadlines or deadlines[0][0] > self._now_s:
             return None

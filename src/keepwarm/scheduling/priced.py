@@ -22,19 +22,18 @@ LOOKED_AT_IN_TURN = 2  # of them, to find those that became cheaper
 
 
 class Looks(Generic[T]):
-    """The looks at waiters that a step has left. ``seen`` are those it spent."""
+    """The looks at waiters that a step has left."""
 
     def __init__(self, server: Server, most: int = MOST_LOOKED_AT) -> None:
         self._server = server
         self._most = most
         self._step = 0
-        self.seen: list[T] = []
+        self._left = most
 
     def begin_step(self) -> None:
         """All looks are there again. Mutates; O(1)."""
         self._step += 1
-        if self.seen:
-            self.seen = []
+        self._left = self._most
 
     def on_arrival(self, ticket: T) -> None:
         """The first look at a request, once and before any step. Mutates; O(log blocks)."""
@@ -46,10 +45,10 @@ class Looks(Generic[T]):
 
     def spend(self, ticket: T) -> bool:
         """Look at it; False if no look is left. Mutates."""
-        if len(self.seen) >= self._most:
+        if not self._left:
             return False
+        self._left -= 1
         probe(self._server, ticket, self._step)
-        self.seen.append(ticket)
         return True
 
 
@@ -95,8 +94,7 @@ class PricedQueue(Generic[T]):
             if looks.is_fresh(top):
                 return top
             if not looks.spend(top):
-                seen = [ticket for ticket in looks.seen if ticket in self._entries]
-                return min(seen, key=self._entries.__getitem__) if seen else top
+                return top  # the cheapest by the last prices known
             self._reprice(top)
         return None
 

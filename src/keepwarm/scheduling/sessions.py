@@ -121,9 +121,9 @@ class SessionTable:
     def _heard_of(self, session: SessionId, now_s: float) -> Session:
         known = self._sessions.get(session)
         if known is None:
-            known = self._sessions[session] = Session(session, first_s=now_s, since_s=now_s)
-            if len(self._sessions) > self._most_sessions:
+            if len(self._sessions) >= self._most_sessions:
                 self._forget_one()
+            known = self._sessions[session] = Session(session, first_s=now_s, since_s=now_s)
         self._sessions.move_to_end(session)
         return known
 
