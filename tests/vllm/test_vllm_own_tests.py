@@ -15,6 +15,7 @@ MODES = {
     "lru": {"COMPUTECACHE_MODE": "lru"},
     "boundary": {"COMPUTECACHE_MODE": "active", "COMPUTECACHE_RULE": "boundary"},
     "window": {"COMPUTECACHE_MODE": "active", "COMPUTECACHE_RULE": "window"},
+    "cachewise": {"KEEPWARM_EVICTION": "cachewise"},
 }
 # A busy machine is no fault of the policy.
 PATIENT = {"COMPUTECACHE_DECISION_BUDGET_US": "60000000"}

@@ -65,6 +65,7 @@ _PREEMPTIONS = [
 # Tests that assert the order of stock LRU where the rule has another, by rule: test, then reason.
 OTHER_ORDER: dict[str, dict[str, str]] = {
     "boundary": {f"{_HISPARSE}[10-adopted_pages1]": _WATCHED_LAST},
+    "cachewise": {f"{_HISPARSE}[10-adopted_pages1]": _WATCHED_LAST},
     "window": {
         f"{_HISPARSE}[10-adopted_pages1]": _WATCHED_LAST,
         f"{_HISPARSE}[7-adopted_pages0]": _SHALLOW_FIRST,
