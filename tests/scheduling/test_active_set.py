@@ -95,7 +95,7 @@ def first_token_of_a_newcomer(order: Order, most_s: float) -> tuple[float, float
 
     for session in turns:
         ask(session)
-    while min(turns.values()) < 2:  # all were served once
+    while sum(turns.values()) < 3_000:
         step()
     round_s = (2_813 + sum(6 + (turn - 1) % 3 for turn in turns.values())) * block * 1e-4
     asked_s = now_s
@@ -114,8 +114,8 @@ def test_a_long_newcomer_among_a_thousand_short_hits_gets_its_first_token_within
 
 
 def test_fewest_missing_first_as_published_lets_it_starve() -> None:
-    took_s, round_s = first_token_of_a_newcomer(CacheWise, 20.0)
-    assert took_s >= 20.0 > 1.1 * round_s
+    took_s, round_s = first_token_of_a_newcomer(CacheWise, 18.0)
+    assert took_s >= 18.0 > 1.1 * round_s
 
 
 @given(seed=seeds)
@@ -136,7 +136,7 @@ def test_while_all_sessions_fit_it_is_first_come_first_served(seed: int) -> None
 
 def test_who_does_not_fit_is_paused_until_somebody_is_away_for_long() -> None:
     server = SmallServer(ActiveSet)
-    server.prefill_s_per_token = 2e-3  # a round is long, and so is the bound: 42 s
+    server.prefill_s_per_token = 2e-3  # a round takes 38 s
     server.ask("a", 400)
     server.ask("b", 400, steps=4_000)
     server.ask("c", 400)
@@ -148,7 +148,7 @@ def test_who_does_not_fit_is_paused_until_somebody_is_away_for_long() -> None:
     while len(server.order):
         server.step()
     assert [ticket.session for ticket in server.running] == ["b", "c"]
-    assert 15 < server.now_s - gone_s < 29  # 60 s at first, less for every second that c waits
+    assert 10 < server.now_s - gone_s < 30  # less than 60 s, as c has waited for a while
     assert [known.paused for known in server.sessions] == [True, False, False]
 
 
@@ -191,6 +191,17 @@ def test_a_finished_session_makes_room_at_once() -> None:
     known = server.sessions.get(SessionId("c"))
     assert known is not None
     assert not known.paused
+
+
+def test_a_session_that_gives_up_twice_and_finishes_between_two_steps_is_forgotten_once() -> None:
+    server = SmallServer(ActiveSet)
+    for _ in range(2):
+        server.give_up(server.ask("a", 10))
+    server.sessions.finish(SessionId("a"))
+    server.step()
+    server.ask("a", 10)
+    server.drain()
+    assert len(server.done) == 1
 
 
 def test_one_cold_prompt_is_computed_at_a_time_beside_hot_ones() -> None:

@@ -157,7 +157,7 @@ def test_a_table_that_forgets_keeps_nobody_from_service(order: Order) -> None:
     server.order = order(server, forgetful)
     for turn in range(3):
         for number in range(12):
-            server.ask(f"s{number}", 150 + 10 * turn)
+            server.ask(f"s{(number + 4 * turn) % 14}", 150 + 10 * turn)
         server.drain()
         server.now_s += 1_000 * turn
     assert len(server.done) == 36

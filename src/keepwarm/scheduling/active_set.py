@@ -279,7 +279,7 @@ class ActiveSet(QueueOrder[T]):
             self._activate(member)
 
     def _activate(self, member: Member[T]) -> None:
-        self._members.activate(member, self._now_s)
+        self._members.activate(member)
         for ticket in member.waiting:
             wait = self._waits[ticket]
             self._held.remove(wait.number)

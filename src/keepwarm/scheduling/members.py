@@ -33,7 +33,6 @@ class Member(Generic[T]):
     waiting: dict[T, None] = field(default_factory=dict)
     in_service: int = 0
     active: bool = False
-    active_since_s: float = 0.0
     served: bool = False
     idle_since_s: float = 0.0
 
@@ -50,7 +49,7 @@ class Members(Generic[T]):
         self._server = server
         self._sessions = sessions
         self._members: dict[SessionId, Member[T]] = {}
-        self._just_idle: list[Member[T]] = []
+        self._just_idle: dict[SessionId, Member[T]] = {}
         self._idle: OrderedDict[SessionId, Member[T]] = OrderedDict()  # longest idle first
         self.resting: OrderedDict[SessionId, Member[T]] = OrderedDict()  # idle and active, longest idle first
         self.active: OrderedDict[SessionId, Member[T]] = OrderedDict()  # longest active first
@@ -102,7 +101,7 @@ class Members(Generic[T]):
             self._idle[member.id] = member
             if member.active:
                 self.resting[member.id] = member
-            self._just_idle.append(member)
+            self._just_idle[member.id] = member
         self._count(member)
 
     def fits(self, member: Member[T], *, leaving_too: bool = True) -> bool:
@@ -116,10 +115,10 @@ class Members(Generic[T]):
         taken = self.active_blocks + self.leaving_blocks - resting_blocks
         return taken + member.room_blocks <= self._server.capacity_blocks
 
-    def activate(self, member: Member[T], now_s: float) -> None:
+    def activate(self, member: Member[T]) -> None:
         """It may be served from here on. Mutates."""
         self._uncount(member)
-        member.active, member.active_since_s, member.served = True, now_s, False
+        member.active, member.served = True, False
         self.active[member.id] = member
         self._count(member)
         self._mark(member)
@@ -135,7 +134,7 @@ class Members(Generic[T]):
 
     def settle(self, now_s: float) -> None:
         """Read what the table knows by now of those that just became idle; forget who is gone. Mutates."""
-        for member in self._just_idle:
+        for member in self._just_idle.values():
             known = self._sessions.get(member.id)
             if not member.is_idle or known is None:
                 continue
