@@ -15,6 +15,7 @@ from keepwarm.policies.lru import Lru
 from keepwarm.policies.sessions import SessionId
 from keepwarm.reuse.calls import ToolCall
 from keepwarm.reuse.estimators.oracle import Oracle
+from keepwarm.scheduling.base import QueueOrder
 from keepwarm.scheduling.orders import ORDERS
 from keepwarm.scheduling.sessions import SessionTable
 from keepwarm.serving.base import ServerConfig
@@ -52,7 +53,7 @@ def session(name: str, *turns: Turn) -> SessionTrace:
 @st.composite
 def sessions(draw: st.DrawFn, most_blocks: int) -> list[SessionTrace]:
     """A few sessions whose contexts grow, are cut back, and share what they begin with."""
-    shared = draw(st.integers(0, 3))
+    shared = draw(st.sampled_from([0, 2, most_blocks - 4]))
     made = []
     for number in range(draw(st.integers(1, 5))):
         context, fresh, turns = list(range(shared)), 1000 * (number + 1), []
@@ -101,7 +102,7 @@ def run(
     traces: Sequence[SessionTrace],
     config: ServerConfig,
     *,
-    order: str = "fcfs",
+    order: str | type[QueueOrder[Any]] = "fcfs",
     eviction: str = "lru",
     glides: bool = True,
     records: bool = True,
@@ -118,7 +119,9 @@ def run(
     if records:
         policy = _recording(eviction, config.capacity_blocks, table, events)
     pool = (ServingPool if glides else PlainPool)(config.capacity_blocks, policy)
-    engine: Any = (GlidingEngine if glides else Stepped)(config, pool, ORDERS[order], table)
+    engine: Any = (GlidingEngine if glides else Stepped)(
+        config, pool, ORDERS[order] if isinstance(order, str) else order, table
+    )
     cast = Cast(traces, iter(()), range(len(traces)), 0)
     loop = Loop(engine, Clients(cast, 1.0), costs, cast.measured, gaps_s=gaps_s)
     before_s, rounds = 0.0, 0

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from keepwarm.scheduling.fcfs import Fcfs
 from keepwarm.scheduling.orders import ORDERS
 from keepwarm.serving.base import ServerConfig
 from keepwarm.serving.ledger import Served
@@ -115,6 +118,43 @@ def test_gliding_is_stepping_for_twins() -> None:
     assert gliding.events == stepped.events
     assert story(gliding) == story(stepped)
     assert gliding.ledger.window.hit_tokens > 0
+
+
+def test_a_request_that_did_not_fit_is_looked_up_again_when_another_computes_its_prefix() -> None:
+    """b needs 11 blocks of the 10 that a leaves, until a has filled some that b can share."""
+    traces = [
+        session("c", turn(3, 40)),
+        session("a", turn(40, 8, range(10))),
+        session("b", turn(41, 3, range(10))),
+    ]
+    config = config_of(step_tokens=64, long_prefill_tokens=3)._replace(capacity_blocks=12)
+    stepped = run(traces, config, records=False, glides=False)
+    gliding = run(traces, config, records=False, glides=True)
+    b = next(one for one in gliding.ledger.served if one.client.session == "b")
+    assert b.admitted_s > 0
+    assert b.state.request.prompt_tokens == 41
+    assert story(gliding) == story(stepped)
+    assert gliding.ledger.window.hit_tokens > 0
+
+
+class Nosy(Fcfs[Any]):
+    """Looks at the cache at the beginning of each step."""
+
+    seen: ClassVar[list[list[bool]]] = []
+
+    def begin_step(self, now_s: float) -> None:
+        self.seen.append([self.server.is_cached(block) for block in range(12)])
+
+
+def test_who_looks_at_the_cache_sees_what_it_holds_by_then() -> None:
+    traces = [session("a", turn(49, 3, range(12))), session("b", turn(9, 30))]
+    Nosy.seen.clear()
+    run(traces, config_of(), order=Nosy, records=False, glides=False)
+    stepped = list(Nosy.seen)
+    Nosy.seen.clear()
+    run(traces, config_of(), order=Nosy, records=False, glides=True)
+    assert Nosy.seen == stepped
+    assert any(any(seen) and not all(seen) for seen in stepped)
 
 
 def test_a_glide_is_long() -> None:
