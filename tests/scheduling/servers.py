@@ -23,6 +23,7 @@ class Asked(Ticket):
     left_tokens: int = 0
     admitted_s: float = -1.0
     first_token_s: float = -1.0
+    ended_s: float = -1.0
 
 
 def chain(session: str, blocks: int) -> list[Hashable]:
@@ -129,6 +130,7 @@ class SmallServer:
                 self.cache(ticket.lookup_blocks)
             ticket.steps -= 1
             if ticket.steps <= 0:
+                ticket.ended_s = self.now_s
                 self.running.remove(ticket)
                 self.order.released(ticket)
                 self.sessions.ended(ticket.session, ticket.need_blocks, self.now_s)
