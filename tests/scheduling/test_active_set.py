@@ -118,7 +118,7 @@ def first_token_of_a_newcomer(order: Order, most_s: float) -> tuple[float, float
 
 def test_a_long_newcomer_among_a_thousand_short_hits_gets_its_first_token_within_the_bound() -> None:
     took_s, round_s = first_token_of_a_newcomer(ActiveSet, 1_000.0)
-    assert took_s <= 1.1 * round_s + ActiveSet.tuning.check_s
+    assert took_s <= ActiveSet.tuning.gamma * round_s + ActiveSet.tuning.check_s
 
 
 def test_fewest_missing_first_as_published_lets_it_starve() -> None:
@@ -156,7 +156,7 @@ def test_who_does_not_fit_is_paused_until_somebody_is_away_for_long() -> None:
     while len(server.order):
         server.step()
     assert [ticket.session for ticket in server.running] == ["b", "c"]
-    assert 10 < server.now_s - gone_s < 30  # less than 60 s, as c has waited for a while
+    assert 10 < server.now_s - gone_s < 60  # less than 60 s, as c has waited for a while
     assert [known.paused for known in server.sessions] == [True, False, False]
 
 
@@ -242,5 +242,6 @@ def test_a_session_that_left_its_context_in_the_cache_takes_the_place_of_one_tha
 
 
 def test_tuning_is_of_the_class_made_for_it() -> None:
-    patient = ActiveSet[RequestState].tuned(ActiveSet.tuning._replace(gamma=3.0))
-    assert (patient.tuning.gamma, ActiveSet.tuning.gamma) == (3.0, 1.1)
+    patient = ActiveSet[RequestState].tuned(ActiveSet.tuning._replace(gamma=30.0))
+    assert patient.tuning.gamma == 30.0
+    assert ActiveSet.tuning.gamma < 30.0
