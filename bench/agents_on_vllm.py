@@ -21,7 +21,7 @@ from bench.traces import REPOSITORY
 
 TARGET = "> 1×, with fewer evictions and a higher hit rate"
 MODEL = Path(os.environ.get("KEEPWARM_SMOLLM2", REPOSITORY / "build/models/smollm2"))
-ROUNDS = 4
+ROUNDS = 3
 AGENTS, TURNS = 8, 4
 SHARED_TOKENS, FIRST_TOKENS, TURN_TOKENS, ANSWER_TOKENS = 32, 640, 64, 2
 POOL_BLOCKS = 180  # 179 usable ones; an agent's context takes 55 in the end

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache
+
+import msgspec
 
 from bench.cachewise import store
 from bench.cachewise.plan import Run
@@ -17,10 +20,12 @@ from keepwarm.reuse.predictor import ReuseModel, ToolModel
 from keepwarm.scheduling.active_set import ActiveSet
 from keepwarm.scheduling.base import QueueOrder
 from keepwarm.serving.base import RequestState
+from keepwarm.serving.costs import Roofline
 from keepwarm.serving.options import Population, ServingOptions
-from keepwarm.serving.profile import load_profile
+from keepwarm.serving.profile import Profile, load_profile
 from keepwarm.serving.row import Row
 from keepwarm.serving.simulate import simulate
+from keepwarm.workload.base import Workload
 from keepwarm.workload.commands import Attached, Gaps, attach_commands
 from keepwarm.workload.load import load_workload
 
@@ -42,8 +47,16 @@ def compute(runs: Sequence[Run], processes: int) -> None:
 
 def row_of(run: Run) -> Row:
     """One run, from scratch but for the trace."""
+    attached = _attached(run.gaps)
+    gc.collect()
+    gc.freeze()  # a third of a run would go into looking at the trace again and again
+    gc.disable()
+    return _simulated(run, attached.workload)
+
+
+def _simulated(run: Run, workload: Workload) -> Row:
     options = ServingOptions(
-        profile=load_profile(PROFILE),
+        profile=_profile(run.costs),
         scheduling=run.scheduling,
         eviction=run.eviction,
         sessions=run.sessions,
@@ -59,7 +72,17 @@ def row_of(run: Run) -> Row:
     order: type[QueueOrder[RequestState]] | None = None
     if run.gamma is not None:
         order = ActiveSet.tuned(ActiveSet.tuning._replace(gamma=run.gamma))
-    return simulate(_attached(run.gaps).workload, options, order=order)
+    return simulate(workload, options, order=order)
+
+
+@cache
+def _profile(costs: str) -> Profile:
+    profile = load_profile(PROFILE)
+    if costs == "roofline":
+        return profile
+    assert isinstance(profile.costs, Roofline)
+    model = msgspec.structs.replace(profile.costs.model, attention_heads=0)
+    return msgspec.structs.replace(profile, costs=msgspec.structs.replace(profile.costs, model=model))
 
 
 @cache

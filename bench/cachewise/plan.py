@@ -39,6 +39,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     ``gaps``: drawn with their commands, or as recorded. ``ladder``: how far the predictor's goes, ``all``,
     ``tool``, or clusters up to so many. ``gamma`` is the bound of active-set, None for its own.
+    ``costs``: ``flat`` leaves out attention, so that a prompt token costs the same at any depth.
     """
 
     scheduling: str
@@ -54,6 +55,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     n_rebuild: int = 3
     host_memory_gib: float = 0.0
     gamma: float | None = None
+    costs: str = "roofline"
 
 
 def _runs(
@@ -120,4 +122,5 @@ def baseline_of(run: Run) -> Run:
         gap_scale=run.gap_scale,
         gaps=run.gaps,
         host_memory_gib=run.host_memory_gib,
+        costs=run.costs,
     )

@@ -88,6 +88,7 @@ class RequestState(Ticket):
     computed_tokens: int = 0
     cached_blocks: int = 0
     preemptions: int = 0
+    prefills: bool = False  # it runs, and has not computed all that it knew when it was admitted
     table: list[BlockId] = field(default_factory=list)
 
 

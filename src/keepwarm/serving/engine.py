@@ -130,10 +130,11 @@ class Engine:
         if state.table:
             self.running.remove(state)
             self._free(state)
+            self._end(state)
             self.waiting.released(state)
         else:
+            self._end(state)
             self.waiting.remove(state)
-        self._end(state)
         return True
 
     def reset_cache(self, *, preempt_running: bool = False) -> bool:
@@ -167,7 +168,8 @@ class Engine:
 
     def _chunk_tokens(self) -> int:
         """Most tokens that one request may compute in this step."""
-        long_prefill_tokens = self.waiting.prefill_cap_tokens or self.config.long_prefill_tokens
+        caps = (self.waiting.prefill_cap_tokens, self.config.long_prefill_tokens)
+        long_prefill_tokens = min(filter(None, caps), default=0)
         if not long_prefill_tokens or len(self) <= 1:  # nobody else to starve
             return self.config.step_tokens
         return long_prefill_tokens
@@ -248,6 +250,7 @@ class Engine:
 
     def _start(self, state: RequestState, found_blocks: int, tokens: int, result: StepResult) -> None:
         """An admitted request joins the batch: the KV of its first ``found_blocks`` is there."""
+        state.prefills = True
         self.waiting.admitted(state)
         self.running.append(state)
         state.computed_tokens, state.cached_blocks = found_blocks * self.config.block_size, found_blocks
@@ -270,15 +273,16 @@ class Engine:
             state = self._states[request_id]
             if state.computed_tokens < state.known_tokens:
                 continue
-            if state.known_tokens == state.request.prompt_tokens:
+            if state.prefills:
+                state.prefills = False
                 self.waiting.prefilled(state)
             state.known_tokens += 1
             if state.known_tokens >= state.final_tokens:
                 self._free(state)
                 self.running.remove(state)
                 del self._states[request_id]
-                self.waiting.released(state)
                 self._end(state)
+                self.waiting.released(state)
                 result.finished.append(request_id)
 
     def _serve(self, state: RequestState) -> None:
