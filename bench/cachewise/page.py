@@ -8,9 +8,10 @@ from pathlib import Path
 import msgspec
 
 from bench.cachewise.figures import Ratio, ratio
-from bench.cachewise.plan import BASELINE, LEADING, RULES, Run
+from bench.cachewise.plan import BASELINE, FRONT, LEADING, NO_BOUND, RULES, Run
 from bench.cachewise.store import Stored
 from bench.traces import REPOSITORY
+from keepwarm.scheduling.active_set import ActiveSet
 from scripts.markers import between
 
 PAGE = REPOSITORY / "docs" / "cachewise.md"
@@ -105,6 +106,7 @@ def _factors(stored: Rows) -> str:
         "gaps × 4": {"gap_scale": 4.0},
         "gaps × 8": {"gap_scale": 8.0},
         "recorded gaps": {"gaps": "recorded"},
+        "costs without attention": {"costs": "flat"},
     }
     found = []
     for sessions in (30, 40):
@@ -124,15 +126,16 @@ def _factors(stored: Rows) -> str:
 
 
 def _front(stored: Rows) -> str:
-    bounds = (0.5, 0.8, None, 1.5, 2.0, 4.0, 1e9)
+    ships = ActiveSet.tuning.gamma
     found = []
     for sessions in (30, 40):
-        cases = []
-        for gamma in bounds:
-            name = "1.1, as it ships" if gamma is None else "none" if gamma >= 1e9 else f"{gamma:g}"
-            (run,) = _of([("active-set", "cachewise")], sessions)
-            cases.append((name, msgspec.structs.replace(run, gamma=gamma)))
-        found.append(_table(stored, cases, (*BRIEF, "max wait"), f"γ, N = {sessions}"))
+        (run,) = _of([("active-set", "lru")], sessions)
+        cases = [(ships, f"{ships:g}, as it ships", run)]
+        for gamma in FRONT:
+            name = "no bound" if gamma == NO_BOUND else f"{gamma:g}"
+            cases.append((gamma, name, msgspec.structs.replace(run, gamma=gamma)))
+        named = [(name, case) for _, name, case in sorted(cases, key=lambda case: case[0])]
+        found.append(_table(stored, named, (*BRIEF, "evictions", "max wait"), f"γ, N = {sessions}"))
     return "\n\n".join(found)
 
 
@@ -161,7 +164,7 @@ def _rebuild() -> list[Case]:
 
 def _memory() -> Iterator[Case]:
     for tokens in (380_000, 763_000, 1_526_000):
-        for run in _of([("cachewise", "cachewise"), ("active-set", "cachewise")], 40):
+        for run in _of([("cachewise", "lru"), ("active-set", "lru")], 40):
             yield (
                 f"{tokens // 1000} thousand tokens, {_rule(run)}",
                 msgspec.structs.replace(run, capacity_tokens=tokens),

@@ -10,6 +10,7 @@ import msgspec
 CAPACITY_TOKENS = 763_000
 STEP_TOKENS = 512
 SEEDS = tuple(range(5))
+NO_BOUND = 1e9
 
 BASELINE = ("fcfs", "lru")
 RULES = (
@@ -24,6 +25,7 @@ RULES = (
     ("active-set", "cachewise"),
     ("active-set", "oracle"),
 )
+FRONT = (0.5, 1.5, 2.0, 3.0, NO_BOUND)
 LEADING = (
     BASELINE,
     ("cachewise", "lru"),
@@ -67,25 +69,22 @@ def _runs(
 
 def _grid() -> Iterator[Run]:
     yield from _runs(RULES, (30, 40))
-    yield from _runs(RULES, (5, 10, 20, 50, 60))
+    yield from _runs(RULES, (5, 10, 20))
+    yield from _runs(RULES, (50, 60), SEEDS[:3])
 
 
 def _factors() -> Iterator[Run]:
-    for setting in (
-        {"gap_scale": 8.0},
-        {"population": "constant"},
-        {"step_tokens": 2_048},
-        {"step_tokens": 8_192},
-        {"gap_scale": 4.0},
-        {"gaps": "recorded"},
-    ):
-        rules = [rule for rule in LEADING if setting.get("gaps") != "recorded" or rule[1] != "cachewise"]
-        yield from _runs(rules, (30, 40), SEEDS[:3], **setting)
+    yield from _runs(LEADING, (30, 40), SEEDS[:3], gap_scale=8.0)
+    yield from _runs(LEADING, (30, 40), SEEDS[:3], population="constant")
+    yield from _runs(LEADING, (30, 40), SEEDS[:3], costs="flat")
+    for setting in ({"step_tokens": 2_048}, {"step_tokens": 8_192}, {"gap_scale": 4.0}):
+        yield from _runs(LEADING, (40,), SEEDS[:3], **setting)
+    yield from _runs([rule for rule in LEADING if rule[1] != "cachewise"], (40,), SEEDS[:3], gaps="recorded")
 
 
 def _front() -> Iterator[Run]:
-    for gamma in (0.5, 0.8, 1.5, 2.0, 4.0, 1e9):
-        yield from _runs([("active-set", "cachewise")], (30, 40), SEEDS[:3], gamma=gamma)
+    for gamma in FRONT:
+        yield from _runs([("active-set", "lru")], (30, 40), SEEDS[:3], gamma=gamma)
 
 
 def _ablations() -> Iterator[Run]:
@@ -94,7 +93,7 @@ def _ablations() -> Iterator[Run]:
     for n_rebuild in (1, 30, 300):
         yield from _runs([("cachewise", "cachewise")], (40,), SEEDS[:3], n_rebuild=n_rebuild)
     for capacity_tokens in (380_000, 1_526_000):
-        rules = [BASELINE, ("cachewise", "cachewise"), ("active-set", "cachewise")]
+        rules = [BASELINE, ("cachewise", "lru"), ("active-set", "lru")]
         yield from _runs(rules, (40,), SEEDS[:3], capacity_tokens=capacity_tokens)
     for gib in (512.0, 2_048.0):
         rules = [BASELINE, ("cachewise", "lru"), ("active-set", "lru")]
