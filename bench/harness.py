@@ -111,13 +111,23 @@ def machine() -> str:
 
 
 def rewrite_table(readme: Path, results: list[Result]) -> None:
-    """Put the results between the markers of ``readme``; ``ValueError`` when it has none."""
+    """Put the results between the markers of ``readme``; ``ValueError`` when it has none.
+
+    Rows of other benches stay, unless there is no such bench any more.
+    """
     known = benches()
-    rows = ["| bench | measured | held to | detail |", "| --- | --- | --- | --- |"]
+    text = readme.read_text()
+    rows = {name: row for name, row in _rows(text).items() if name in known}
     for result in results:
         detail = ", ".join(f"{key} {value}" for key, value in result.detail.items())
-        rows.append(
-            f"| {result.name} | {result.value:g} {result.unit} | {known[result.name].target} | {detail} |"
-        )
-    body = "\n".join([f"Machine: {machine()}.", "", *rows])
-    readme.write_text(between(readme.read_text(), START, END, body))
+        target = known[result.name].target
+        rows[result.name] = f"| {result.name} | {result.value:g} {result.unit} | {target} | {detail} |"
+    head = ["| bench | measured | held to | detail |", "| --- | --- | --- | --- |"]
+    body = "\n".join([f"Machine: {machine()}.", "", *head, *(rows[name] for name in sorted(rows))])
+    readme.write_text(between(text, START, END, body))
+
+
+def _rows(text: str) -> dict[str, str]:
+    """The rows between the markers, by the name of the bench."""
+    lines = text.partition(START)[2].partition(END)[0].splitlines()
+    return {line.split("|")[1].strip(): line for line in lines if line.startswith("| ")}

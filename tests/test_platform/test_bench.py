@@ -23,7 +23,8 @@ def test_listing_names_every_bench_with_its_summary() -> None:
     lines = bench().stdout.splitlines()
     assert [line.split()[0] for line in lines] == list(harness.benches())
     assert set(harness.benches()) == {
-        "agents-on-vllm", "block-hashes", "cli-start", "diagnose-memory", "eviction-overhead",
+        "agents-completion", "agents-evictions", "agents-on-vllm", "agents-p99",
+        "block-hashes", "cli-start", "diagnose-memory", "eviction-overhead",
         "hot-prefix-ttft", "kernel-vs-libcachesim", "kernel-vs-vllm", "plugin-overhead", "recorder-latency",
         "scheduler-overhead", "shards-error", "shards-speed", "sweep", "tokenise",
     }  # fmt: skip
@@ -65,6 +66,18 @@ def test_the_table_is_rewritten_between_its_markers(tmp_path: Path) -> None:
     assert text.endswith("after\n")
     assert "| cli-start | 12.5 ms CPU | ≤ 150 | runs 3 |" in text
     assert "old" not in text
+
+
+def test_rows_of_benches_that_did_not_run_stay(tmp_path: Path) -> None:
+    page = tmp_path / "README.md"
+    page.write_text(f"{harness.START}\n{harness.END}\n")
+    harness.rewrite_table(
+        page, [harness.Result("cli-start", 1, "ms CPU", {}), harness.Result("sweep", 2, "s", {})]
+    )
+    page.write_text(page.read_text().replace("| sweep |", "| no-such-bench |") + "| outside | 1 |\n")
+    harness.rewrite_table(page, [harness.Result("tokenise", 3, "×", {})])
+    rows = [line.split("|")[1].strip() for line in page.read_text().splitlines() if line.startswith("| ")]
+    assert rows == ["bench", "---", "cli-start", "tokenise", "outside"]
 
 
 def test_a_page_without_markers_is_refused(tmp_path: Path) -> None:
