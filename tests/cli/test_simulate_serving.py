@@ -149,3 +149,19 @@ def test_a_profile_that_is_none_is_refused(
     ran = keepwarm_cli("simulate", "serving", trace, "--profile", str(path), "--sessions", "2")
     assert ran.exit_code == 2
     assert words in one_line(ran.stderr)
+
+
+@pytest.mark.parametrize("gap_scale", ["1", "2"])
+def test_without_a_model_one_is_fitted_to_the_tool_durations(
+    keepwarm_cli: Keepwarm, trace: str, tmp_path: Path, gap_scale: str
+) -> None:
+    calls = tmp_path / "calls.csv"
+    rows = [
+        f"task-{n % 9},r,{n},0,0,0,{n % 7 + 0.5},1,{'make test' if n % 7 > 3 else 'ls'}" for n in range(600)
+    ]
+    calls.write_text("\n".join(["task,run,step,cost,t_llm_end,t_tool_end,tool_s,llm_s,command", *rows, ""]))
+    wanted = ("simulate", "serving", trace, *SMALL, "--eviction", "cachewise", "--sessions", "4", "--json")
+    assert keepwarm_cli(*wanted).exit_code == 2
+    ran = keepwarm_cli(*wanted, "--gap-scale", gap_scale, "--tool-durations", str(calls))
+    assert ran.exit_code == 0, ran.output
+    assert json.loads(ran.stdout)["rows"][0]["eviction"] == "cachewise"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from keepwarm.reuse.predictor import ReuseModel
     from keepwarm.serving.options import Population
     from keepwarm.serving.report.base import ServingReport
-    from keepwarm.workload.base import Workload
 
 
 def _seed_list(value: str) -> str:
@@ -90,7 +90,11 @@ HostMemory = Annotated[
 ]
 ReuseModelFile = Annotated[
     Path | None,
-    typer.Option("--reuse-model", metavar="FILE", help="What eviction cachewise predicts by."),
+    typer.Option(
+        "--reuse-model",
+        metavar="FILE",
+        help="What eviction cachewise predicts by. Without it: a fit to --tool-durations.",
+    ),
 ]
 ToolDurations = Annotated[
     Path | None,
@@ -130,12 +134,14 @@ def command(
 
     The next request of a session comes a gap after the answer to the one before.
     """
+    from keepwarm.serving.commands import with_commands
     from keepwarm.serving.grid import combinations, simulate_all
     from keepwarm.serving.options import ServingOptions
     from keepwarm.serving.profile import load_profile
     from keepwarm.serving.report.base import serving_report
     from keepwarm.workload.load import LoadOptions, load_workload
 
+    evictions = shared.names(eviction)
     base = ServingOptions(
         profile=load_profile(profile),
         step_tokens=step_tokens,
@@ -145,19 +151,22 @@ def command(
         host_memory_gib=host_memory_gib,
         reuse_model=_model(reuse_model),
     )
-    runs = combinations(
-        base,
-        scheduling=shared.names(scheduling),
-        eviction=shared.names(eviction),
-        sessions=shared.counts(sessions),
-        seeds=[int(word) for word in shared.names(seed)],
-    )
     with progress_bar() as progress:
         workload = load_workload(
             trace, LoadOptions(format, tokenizer, chat_template, block_size), progress=progress
         )
         if tool_durations is not None:
-            workload = _with_commands(workload, tool_durations)
+            wants_model = base.reuse_model is None and "cachewise" in evictions
+            commanded = with_commands(workload, tool_durations, gap_scale=gap_scale, wants_model=wants_model)
+            workload = commanded.workload
+            base = replace(base, reuse_model=base.reuse_model or commanded.model)
+        runs = combinations(
+            base,
+            scheduling=shared.names(scheduling),
+            eviction=evictions,
+            sessions=shared.counts(sessions),
+            seeds=[int(word) for word in shared.names(seed)],
+        )
         rows = simulate_all(workload, runs, processes=processes, progress=progress)
     _write(serving_report(trace, workload, base, rows), json=json)
 
@@ -191,11 +200,3 @@ def _model(path: Path | None) -> ReuseModel | None:
         return None if path is None else load(path)
     except ModelError as error:
         raise InputError(str(error)) from None
-
-
-def _with_commands(workload: Workload, path: Path) -> Workload:
-    """By the rule of ``attach_commands``, the same commands for every row."""
-    from keepwarm.reuse.durations.read import read_durations
-    from keepwarm.workload.commands import attach_commands
-
-    return attach_commands(workload, read_durations([path]).durations).workload
