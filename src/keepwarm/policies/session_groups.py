@@ -30,7 +30,7 @@ class Place(NamedTuple):
     minus_tau_s: float
 
 
-_UNKNOWN = Place(-Tier.TOOL, 0.0)  # as a session never heard of
+_UNKNOWN = Place(-Tier.TOOL, 0.0)  # where ranks fail: one for all, so LRU order
 _NONE = Place(0, float("nan"))
 _CROWD = Place(1, 0.0)  # behind every tier
 _CROWD_GONE = Place(-Tier.TOOL, float("-inf"))

@@ -6,6 +6,7 @@ of last are kept, and one that was forgotten is like one never heard of.
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from keepwarm.reuse.calls import ToolCall
 from keepwarm.reuse.estimators.base import Estimator
 
 MOST_SESSIONS = 10_000
-_UNHEARD_OF = ReuseRank(Tier.TOOL, 0.0)
+_UNHEARD_OF = ReuseRank(Tier.TOOL, math.inf)  # forgotten, most likely: it was heard of longest ago
 
 
 @dataclass(slots=True)
