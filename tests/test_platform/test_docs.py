@@ -15,6 +15,9 @@ from typing import Any, NamedTuple
 import pytest
 import typer
 
+from keepwarm.reuse.durations.read import read_durations
+from keepwarm.reuse.fit import fit
+from keepwarm.reuse.model import dumps
 from scripts import generate_docs
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -63,7 +66,8 @@ COMMANDS = documented_commands()
 OURS = [command for command in COMMANDS if re.match(r"(\S*/)?keepwarm\b", command.line)]
 # They need a server, a repository or an agent, and have tests of their own: here only their words are read.
 READ_ONLY = re.compile(
-    r"(\S*/)?keepwarm (canary|check|compare|evidence|record|replay|task|verify|vllm|diagnose before)\b"
+    r"(\S*/)?keepwarm "
+    r"(canary|check|compare|evidence|profile|record|replay|task|verify|vllm|diagnose before)\b"
 )
 READ = [command for command in OURS if READ_ONLY.match(command.line)]
 KEEPWARM = [command for command in OURS if command not in READ]
@@ -77,8 +81,14 @@ def desk(tmp_path_factory: pytest.TempPathFactory, test_tokenizers: Path) -> Pat
     folder = tmp_path_factory.mktemp("desk")
     with gzip.open(REPOSITORY / "examples" / "helpdesk" / "traffic.jsonl.gz", "rt") as file:
         lines = [next(file) for _ in range(24)]
-    for name in ("trace.jsonl", "YOUR-TRACE.jsonl"):
+    for name in ("trace.jsonl", "YOUR-TRACE.jsonl", "agents.jsonl", "chat.jsonl"):
         (folder / name).write_text("".join(lines))
+    (folder / "pictures").mkdir()
+    calls = [f"task-{n % 9},r,{n},0,0,0,{n % 7 + 0.5},1,{('ls', 'make')[n % 2]} {n % 5}" for n in range(99)]
+    head = "task,run,step,cost,t_llm_end,t_tool_end,tool_s,llm_s,command"
+    (folder / "durations.csv").write_text("\n".join([head, *calls, ""]))
+    durations = read_durations([folder / "durations.csv"]).durations
+    (folder / "model.json").write_bytes(dumps(fit(durations)))
     example = folder / "examples" / "helpdesk"
     example.mkdir(parents=True)
     (example / "traffic.jsonl.gz").write_bytes(gzip.compress("".join(lines).encode()))
@@ -98,6 +108,7 @@ def test_a_documented_command_runs(command: Command, desk: Path) -> None:
         word.replace("localhost:8000", NO_SERVER)
         .replace("REQUEST", request_id)
         .replace("[CODE]", "clock")
+        .replace("20,40", "2,4")  # sessions: the file has few
         .replace("CODE", "clock")
         for word in shlex.split(line)
     ]

@@ -19,6 +19,7 @@ MARK = "AGENT_RUN_ID"
 _TAIL_BYTES = 128 << 10
 _CHUNK_BYTES = 64 << 10
 _POLL_S = 0.05
+_START_S = 1.0
 _MOST_ROUNDS = 50  # of looking for what forks faster than it is ended
 
 
@@ -50,6 +51,9 @@ class Child:
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise InputError(f"--command: cannot start {command[0]!r}: {reason}; name a program") from None
+        except BaseException:  # interrupted while it started
+            self._end_strays()
+            raise
         assert self._process.stdout is not None
         self._output = self._process.stdout
         self._reader = threading.Thread(target=self._read, args=(self._output,), daemon=True)
@@ -117,6 +121,20 @@ class Child:
                         signal.pidfd_send_signal(handle, number)
                 finally:
                     os.close(handle)
+
+    def _end_strays(self) -> None:
+        """End whoever has the mark, or gets it within a second: a child that never got a number here."""
+        deadline = time.monotonic() + _START_S
+        found = False
+        while time.monotonic() < deadline:
+            marked = [pid for pid in _all_pids() if self._is_marked(pid)]
+            if found and not marked:
+                return
+            for pid in marked:
+                found = True
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(_POLL_S)
 
     def _marked(self) -> list[int]:
         return [pid for pid in _all_pids() if pid != self.pid and self._is_marked(pid)]

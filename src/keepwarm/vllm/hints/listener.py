@@ -119,16 +119,20 @@ class HintListener:
     async def _serve(self, listening: socket.socket) -> None:
         server = await asyncio.start_server(self._connected, sock=listening, limit=MOST_HEAD_BYTES)
         await self._stopping.wait()
+        # A server that is closed while it accepts somebody loses that connection without closing it.
+        self._loop.remove_reader(listening)
+        give_up_s = self._loop.time() + _STOP_S
+        while (tasks := asyncio.all_tasks() - {asyncio.current_task()}) and self._loop.time() < give_up_s:
+            for writer in self._writers:
+                writer.transport.abort()
+            await asyncio.wait(tasks, timeout=_STOP_S / 10, return_when=asyncio.FIRST_COMPLETED)
         server.close()
-        for writer in self._writers:
-            writer.transport.abort()
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        if tasks:
-            await asyncio.wait(tasks, timeout=_STOP_S)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writers.add(writer)
         try:
+            if self._stopping.is_set():
+                return
             if len(self._writers) > MOST_CONNECTIONS:
                 await self._refuse(
                     reader, writer, Refused(503, f"{MOST_CONNECTIONS} connections are open already")
