@@ -27,7 +27,7 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 export KEEPWARM_TEST_PROMETHEUS := $(CURDIR)/$(PROMETHEUS)/bin
 export KEEPWARM_TEST_TOKENIZERS := $(CURDIR)/$(TOKENIZERS)
 
-.PHONY: help demo test test-vllm test-full vllm-env canary loop tune soak check format pytest docs generate bench dist clean
+.PHONY: help demo test test-vllm test-full vllm-env canary loop tune soak check format pytest docs generate bench cachewise dist clean
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -83,6 +83,9 @@ docs: $(DEV)/.stamp  ## Build the documentation site into site/
 
 bench: $(BENCH)/.stamp $(VLLM)/.stamp $(TOKENIZERS)/.stamp  ## Run every bench and rewrite the table in bench/README.md
 	$(BENCH)/bin/python -m bench --all --write bench/README.md
+
+cachewise: $(BENCH)/.stamp  ## CacheWise reproduced: every run that bench/cachewise lacks, an hour or two; tables of docs/cachewise.md
+	$(BENCH)/bin/python -m bench.cachewise
 
 dist: $(DEV)/.stamp  ## Build the wheel and the source distribution into dist/
 	rm -rf dist
