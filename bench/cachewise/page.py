@@ -68,10 +68,9 @@ def _published(stored: Rows) -> str:
         "P50": "13–14",
         "P99": "below 1",
     }
-    lines = [
-        "| cachewise + cachewise | published | N = 30 | N = 40 | active-set + lru, N = 30 | N = 40 |",
-        "| --- | ---: | ---: | ---: | ---: | ---: |",
-    ]
+    lines = _head(
+        "cachewise + cachewise", ["published", "N = 30", "N = 40", "active-set + lru, N = 30", "N = 40"]
+    )
     for measure, said in published.items():
         cells = [
             shown(ratio(stored, run, measure))
@@ -89,11 +88,15 @@ def _grid(stored: Rows, sessions: int) -> str:
 
 
 def _table(stored: Rows, cases: Sequence[Case], measures: Sequence[str], head: str = "") -> str:
-    lines = [f"| {head} | {' | '.join(measures)} |", "| --- |" + " ---: |" * len(measures)]
+    lines = _head(head, measures)
     for name, run in cases:
         cells = [shown(ratio(stored, run, measure)) for measure in measures]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def _head(first: str, columns: Sequence[str]) -> list[str]:
+    return [f"| {first} | {' | '.join(columns)} |", "| --- |" + " ---: |" * len(columns)]
 
 
 def shown(found: Ratio | None) -> str:
@@ -107,10 +110,7 @@ def shown(found: Ratio | None) -> str:
 
 def _by_sessions(stored: Rows) -> str:
     counts = (5, 10, 20, 30, 40, 50, 60)
-    lines = [
-        f"| completion / P99 at N = | {' | '.join(map(str, counts))} |",
-        "| --- |" + " ---: |" * len(counts),
-    ]
+    lines = _head("completion / P99 at N =", list(map(str, counts)))
     for rule in RULES[1:]:
         cells = []
         for count in counts:
@@ -134,10 +134,7 @@ def _factors(stored: Rows) -> str:
     }
     found = []
     for sessions in (30, 40):
-        rows = [
-            f"| completion / P99, N = {sessions} | {' | '.join(settings)} |",
-            "| --- |" + " ---: |" * len(settings),
-        ]
+        rows = _head(f"completion / P99, N = {sessions}", list(settings))
         for run in _of(LEADING[1:], sessions):
             cells = []
             for setting in settings.values():
@@ -197,10 +194,7 @@ def _memory() -> Iterator[Case]:
 
 def _host_memory(stored: Rows) -> str:
     """Against FCFS with LRU and no host memory, so that what the tier itself gains is seen."""
-    lines = [
-        "| host memory | fcfs + lru | cachewise + lru | active-set + lru |",
-        "| --- | ---: | ---: | ---: |",
-    ]
+    lines = _head("host memory", ["fcfs + lru", "cachewise + lru", "active-set + lru"])
     for gib in (0.0, 512.0, 2_048.0):
         cells = []
         for rule in (BASELINE, ("cachewise", "lru"), ("active-set", "lru")):
