@@ -36,10 +36,14 @@ PROBLEMS: dict[int, str] = {
 
 def answer(kind: type, *, status: int = 200) -> dict[str, Any]:
     """Arguments of a route that answers with ``kind``, or with a problem."""
-    responses: dict[int, dict[str, Any]] = {status: {"description": "The answer.", **_content(kind)}}
-    for code, said in PROBLEMS.items():
-        responses[code] = {"description": said, **_content(Problem)}
-    return {"response_model": None, "responses": responses, "status_code": status}
+    fine = {status: {"description": "The answer.", **_content(kind)}}
+    return {"response_model": None, "responses": fine | _problems(), "status_code": status}
+
+
+def events() -> dict[str, Any]:
+    """Arguments of a route that answers with server-sent events, or with a problem."""
+    fine = {200: {"description": "Events.", "content": {"text/event-stream": {"schema": {"type": "string"}}}}}
+    return {"response_model": None, "responses": fine | _problems()}
 
 
 def body(kind: type) -> dict[str, Any]:
@@ -77,6 +81,10 @@ def openapi(app: FastAPI) -> dict[str, Any]:
     for unused in ("HTTPValidationError", "ValidationError"):
         known.pop(unused, None)
     return _resolved(document, [_renamed(schema, names) for schema in schemas])
+
+
+def _problems() -> dict[int, dict[str, Any]]:
+    return {code: {"description": said, **_content(Problem)} for code, said in PROBLEMS.items()}
 
 
 def _content(kind: type) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 
-from keepwarm.api.contract import answer, body
+from keepwarm.api.contract import answer, body, events
 from keepwarm.api.routes.diagnoses import Id
 from keepwarm.api.schema.jobs import Job, ReorderCall
 
@@ -27,7 +27,7 @@ def get_job(job: JobId) -> Response:
     raise NotImplementedError
 
 
-@router.get("/jobs/{job}/events", response_model=None)
+@router.get("/jobs/{job}/events", **events())
 async def watch_job(job: JobId) -> Response:
     """Server-sent events, one a change; the last has the result, or the reason why there is none."""
     raise NotImplementedError

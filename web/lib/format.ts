@@ -1,0 +1,41 @@
+// How figures are written, everywhere the same; a figure without its unit is not shown.
+
+const WHOLE = new Intl.NumberFormat("en-GB");
+
+export function count(value: number): string {
+  return WHOLE.format(Math.round(value));
+}
+
+export function counted(value: number, one: string, many = `${one}s`): string {
+  return `${count(value)} ${Math.round(value) === 1 ? one : many}`;
+}
+
+export function tokens(value: number): string {
+  return counted(value, "token");
+}
+
+export function percent(rate: number): string {
+  return `${(100 * rate).toFixed(1)}%`;
+}
+
+export function seconds(value: number): string {
+  const size = Math.abs(value);
+  if (size === 0) return "0 s";
+  if (size < 1) return `${(value * 1000).toFixed(size < 0.01 ? 2 : 0)} ms`;
+  if (size < 120) return `${value.toFixed(size < 10 ? 2 : 1)} s`;
+  if (size < 7200) return `${(value / 60).toFixed(1)} min`;
+  return `${(value / 3600).toFixed(1)} h`;
+}
+
+export function factor(value: number): string {
+  return `${value.toFixed(2)}×`;
+}
+
+// Characters that would turn, hide or move what stands around them are shown as what they are.
+const UNSEEN = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+
+/** Recorded text, fit to be shown: nothing in it is invisible, and it is cut at `most` characters. */
+export function visible(text: string, most = 20_000): string {
+  const cut = text.length > most ? `${text.slice(0, most)}…` : text;
+  return cut.replace(UNSEEN, (unfit) => `\\u${unfit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}

@@ -1,0 +1,5 @@
+"use client";
+
+export function CapacityView() {
+  return <h1>Capacity</h1>;
+}

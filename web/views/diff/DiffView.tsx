@@ -1,0 +1,5 @@
+"use client";
+
+export function DiffView() {
+  return <h1>Prompt diff</h1>;
+}

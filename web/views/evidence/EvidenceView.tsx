@@ -1,0 +1,5 @@
+"use client";
+
+export function EvidenceView() {
+  return <h1>Evidence</h1>;
+}

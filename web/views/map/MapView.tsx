@@ -1,0 +1,5 @@
+"use client";
+
+export function MapView() {
+  return <h1>Break map</h1>;
+}

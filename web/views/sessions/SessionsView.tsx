@@ -1,0 +1,5 @@
+"use client";
+
+export function SessionsView() {
+  return <h1>Sessions</h1>;
+}
