@@ -15,6 +15,7 @@ from fastapi.responses import Response
 
 from keepwarm import __version__
 from keepwarm._errors import InputError
+from keepwarm.api.problems import TooLong
 from keepwarm.api.schema.library import Problem
 
 MOST_BODY_BYTES = 1 << 20
@@ -52,12 +53,12 @@ def body(kind: type) -> dict[str, Any]:
 
 
 async def read_body(request: Request, kind: type[_Body]) -> _Body:
-    """The body. Raises InputError: it is too long, or no such document."""
+    """The body. Raises TooLong, or InputError: it is no such document."""
     content = b""
     async for chunk in request.stream():
         content += chunk
         if len(content) > MOST_BODY_BYTES:
-            raise InputError(f"the body is longer than {MOST_BODY_BYTES} bytes; send less")
+            raise TooLong(f"the body is longer than {MOST_BODY_BYTES} bytes; send less")
     try:
         return msgspec.json.decode(content, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
