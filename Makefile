@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all their set-up themselves: Python 3.11 or newer, git and make are enough,
-# and Node 20 for the tests.
+# and Node 20 for the dashboard and the tests.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -14,6 +14,10 @@ BIN := $(DEV)/bin
 TOKENIZERS := build/test-tokenizers
 MODELS := build/models
 PROMETHEUS := build/prometheus
+CHROMIUM := build/chromium
+STATIC := src/keepwarm/api/static
+WEB_SOURCES := $(shell find web/app web/components web/lib web/views -type f 2>/dev/null) \
+  web/package-lock.json web/next.config.ts web/tsconfig.json
 # The warnings there are vLLM's, not ours.
 VLLM_TESTS := KEEPWARM_TEST_VLLM=1 KEEPWARM_TEST_MODELS=$(CURDIR)/$(MODELS) \
   $(VLLM)/bin/python -m pytest tests/vllm tests/vllm_server -W ignore
@@ -25,17 +29,24 @@ export TRANSFORMERS_VERBOSITY := error
 export HF_HUB_OFFLINE := 1
 export HF_HUB_DISABLE_TELEMETRY := 1
 export KEEPWARM_TEST_PROMETHEUS := $(CURDIR)/$(PROMETHEUS)/bin
+export KEEPWARM_TEST_CHROMIUM := $(CURDIR)/$(CHROMIUM)/bin/chromium
 export KEEPWARM_TEST_TOKENIZERS := $(CURDIR)/$(TOKENIZERS)
 
-.PHONY: help demo test test-vllm test-full vllm-env canary loop tune soak check format pytest docs generate bench cachewise dist clean
+.PHONY: help demo web test test-web test-vllm test-full vllm-env canary loop tune soak check format pytest docs generate bench cachewise dist clean
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-demo: $(DEMO)/.stamp  ## Diagnose the recorded traffic of examples/helpdesk, and simulate caches for it
+demo: $(DEMO)/.stamp build/web.stamp  ## Diagnose the recorded traffic of examples/helpdesk, and simulate caches for it
 	@scripts/demo.sh $(DEMO)/bin/keepwarm $(TRAFFIC) out/demo
 
-test: check test-vllm pytest  ## Everything that guards a change: check, tests, documentation
+web: build/web.stamp  ## Build the dashboard into the package
+
+test-web: build/web.stamp $(CHROMIUM)/.stamp $(DEV)/.stamp  ## The dashboard in real Chromium, against the real API
+	cd web && npm run --silent check && npm run --silent test
+	cd web && KEEPWARM_TEST_PYTHON=$(CURDIR)/$(BIN)/python npm run --silent e2e
+
+test: check test-vllm test-web pytest  ## Everything that guards a change: check, tests, documentation
 
 test-full: check vllm-env  ## `test` and the long runs
 	$(VLLM_TESTS) --run-long
@@ -58,7 +69,7 @@ tune: vllm-env  ## The smallest scan limit of both rules on the same server; hal
 soak: $(VLLM)/.stamp  ## The same over 5 million requests, an hour or two; result in bench/soak.json
 	$(VLLM)/bin/python -m scripts.soak
 
-pytest: $(DEV)/.stamp $(TOKENIZERS)/.stamp $(PROMETHEUS)/.stamp  ## The tests alone
+pytest: $(DEV)/.stamp $(TOKENIZERS)/.stamp $(PROMETHEUS)/.stamp build/web.stamp  ## The tests alone
 	$(BIN)/python -m pytest
 
 check: $(DEV)/.stamp  ## Lint, format, types, one-way imports, dependencies, dead code
@@ -73,26 +84,28 @@ format: $(DEV)/.stamp  ## Apply the formatter and the safe lint fixes
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-generate: $(DEV)/.stamp  ## Rewrite what is made from the code: parts of the documentation, Grafana dashboards
+generate: $(DEV)/.stamp build/web.stamp  ## Rewrite what is made from the code: docs, Grafana dashboards, web's types
 	$(BIN)/python -m scripts.generate_docs
 	$(BIN)/python -W ignore::DeprecationWarning -m scripts.generate_dashboards
+	$(BIN)/python -m scripts.generate_api
+	cd web && npm run --silent types
 
 docs: $(DEV)/.stamp  ## Build the documentation site into site/
 	$(BIN)/python -m scripts.generate_docs --check
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir site
 
-bench: $(BENCH)/.stamp $(VLLM)/.stamp $(TOKENIZERS)/.stamp  ## Run every bench and rewrite the table in bench/README.md
+bench: $(BENCH)/.stamp $(VLLM)/.stamp $(TOKENIZERS)/.stamp $(CHROMIUM)/.stamp build/web.stamp  ## Run every bench and rewrite the table in bench/README.md
 	$(BENCH)/bin/python -m bench --all --write bench/README.md
 
 cachewise: $(BENCH)/.stamp  ## CacheWise reproduced: every run that bench/cachewise lacks, an hour or two; tables of docs/cachewise.md
 	$(BENCH)/bin/python -m bench.cachewise
 
-dist: $(DEV)/.stamp  ## Build the wheel and the source distribution into dist/
+dist: $(DEV)/.stamp build/web.stamp  ## Build the wheel and the source distribution into dist/
 	rm -rf dist
 	$(BIN)/python -m hatchling build -d dist
 
 clean:  ## Remove what was built, the virtual environments included
-	rm -rf .venvs build dist site out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venvs build dist site out $(STATIC) web/out web/.next web/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(DEV)/.stamp: pyproject.toml scripts/make_venv.sh
 	@scripts/make_venv.sh $(DEV) --group dev
@@ -109,6 +122,13 @@ $(VLLM)/.stamp: pyproject.toml scripts/make_venv.sh scripts/make_vllm_venv.sh $(
 $(MODELS)/.stamp: scripts/make_models.py $(VLLM)/.stamp $(TOKENIZERS)/.stamp
 	@$(VLLM)/bin/python scripts/make_models.py $(MODELS) $(TOKENIZERS)
 	@touch $@
+
+build/web.stamp: scripts/make_web.sh $(WEB_SOURCES)
+	@scripts/make_web.sh $(STATIC)
+	@mkdir -p build && touch $@
+
+$(CHROMIUM)/.stamp: scripts/make_chromium.sh
+	@scripts/make_chromium.sh $(CHROMIUM)
 
 $(PROMETHEUS)/.stamp: scripts/make_prometheus.sh
 	@scripts/make_prometheus.sh $(PROMETHEUS)
