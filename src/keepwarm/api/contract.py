@@ -81,7 +81,8 @@ def openapi(app: FastAPI) -> dict[str, Any]:
     known.update({names[name]: _renamed(schema, names) for name, schema in components.items()})
     for unused in ("HTTPValidationError", "ValidationError"):
         known.pop(unused, None)
-    return _resolved(document, [_renamed(schema, names) for schema in schemas])
+    resolved: dict[str, Any] = _resolved(document, [_renamed(schema, names) for schema in schemas])
+    return resolved
 
 
 def _problems() -> dict[int, dict[str, Any]]:
