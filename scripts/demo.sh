@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# demo.sh KEEPWARM TRAFFIC OUT: diagnose the example's recorded traffic, say where the report is, simulate caches for it.
+# demo.sh KEEPWARM TRAFFIC OUT: diagnose the example's recorded traffic, say where the report is, simulate caches for it,
+# and put beside it what the dashboard shows besides.
 set -euo pipefail
 
 keepwarm=$1
@@ -15,6 +16,10 @@ echo "Which cache would serve it, as it is? (The kernels of three policies are c
 echo
 "$keepwarm" simulate cache "$traffic" --capacity-blocks 256,1024,4096
 
+echo
+echo "Results for the dashboard, in $out:"
+"$(dirname "$keepwarm")/python" -m scripts.results "$out"
+
 cat <<NEXT
 
 That was the recorded traffic of examples/helpdesk, whose README says which defects it really has.
@@ -23,4 +28,6 @@ That was the recorded traffic of examples/helpdesk, whose README says which defe
     $keepwarm diagnose YOUR-TRACE.jsonl --out out/mine
     $keepwarm simulate cache YOUR-TRACE.jsonl --curve
   In the hints above, keepwarm is $keepwarm
+  All of it in the dashboard, with the measured evidence and the canary:
+    $keepwarm serve $out
 NEXT
