@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from keepwarm.diagnose.fixes import apply_fixes
+from keepwarm.diagnose.fixes import Fix, apply_fixes
 from keepwarm.diagnose.rules.base import Candidate
 from keepwarm.diagnose.traffic import Traffic
 from keepwarm.diagnose.view import SiteView
@@ -52,32 +52,35 @@ class Simulator:
         if chosen not in self._known:
             picked = [self._candidates[i] for i in sorted(chosen)]
             reading = frozenset(i for candidate in picked for i in candidate.reading)
-            replayed = self._traffic.replay(self._changed(picked), reading=reading)
+            replayed = self._traffic.replay(laid_out(self._view, picked), reading=reading)
             rows = [replayed[row.index] for row in self._view.rows]
             self._known[chosen] = Outcome(
                 sum(row.hit_tokens for row in rows), sum(row.prompt_tokens for row in rows)
             )
         return self._known[chosen]
 
-    def _changed(self, picked: Sequence[Candidate]) -> dict[int, Encoded]:
-        fixes = [fix for candidate in picked for fix in candidate.fixes]
-        for fix in fixes:
-            fix.reset()
-        grows = [candidate.grow for candidate in picked if candidate.grow is not None]
-        changed = {}
-        touched = frozenset[int]().union(*(fix.rows for fix in fixes), *(grow.rows for grow in grows))
-        for row in self._view.rows:
-            if row.index not in touched and not grows:
-                continue
-            request = self._view.catalog.request(row)
-            fixed = apply_fixes(fixes, row, request)
-            if fixed is not request:
-                changed[row.index] = self._traffic.encode(fixed)
-            for grow in grows:
-                ids = grow.ids(self._traffic, row.index)
-                if row.index in grow.rows and row.index not in changed:
-                    changed[row.index] = self._traffic.hash_ids(request, ids)
-        return changed
+
+def laid_out(view: SiteView, picked: Sequence[Candidate], moves: Sequence[Fix] = ()) -> dict[int, Encoded]:
+    """The site's requests that the fixes of ``picked`` and ``moves`` change, by row. Mutates those fixes."""
+    traffic = view.traffic
+    fixes = [*(fix for candidate in picked for fix in candidate.fixes), *moves]
+    for fix in fixes:
+        fix.reset()
+    grows = [candidate.grow for candidate in picked if candidate.grow is not None]
+    changed = {}
+    touched = frozenset[int]().union(*(fix.rows for fix in fixes), *(grow.rows for grow in grows))
+    for row in view.rows:
+        if row.index not in touched and not grows:
+            continue
+        request = view.catalog.request(row)
+        fixed = apply_fixes(fixes, row, request)
+        if fixed is not request:
+            changed[row.index] = traffic.encode(fixed)
+        for grow in grows:
+            ids = grow.ids(traffic, row.index)
+            if row.index in grow.rows and row.index not in changed:
+                changed[row.index] = traffic.hash_ids(request, ids)
+    return changed
 
 
 def shared_gains(view: SiteView, candidates: Sequence[Candidate]) -> list[Gain]:

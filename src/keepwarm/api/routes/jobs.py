@@ -9,7 +9,8 @@ from fastapi.responses import Response
 
 from keepwarm.api.contract import answer, body, events
 from keepwarm.api.routes.diagnoses import Id
-from keepwarm.api.schema.jobs import Job, ReorderCall
+from keepwarm.api.schema.jobs import Job
+from keepwarm.diagnose.reorder import ReorderCall
 
 router = APIRouter(prefix="/api", tags=["jobs"])
 JobId = Annotated[str, Path(pattern="^[0-9a-f]{16}$")]

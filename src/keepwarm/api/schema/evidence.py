@@ -73,7 +73,8 @@ class VerdictAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The guard's verdict. ``digest_holds``: nobody edited it since.
 
     ``approvals`` are those of the file beside it, ``approvals_path`` where that is, relative to the folder:
-    what ``keepwarm verify --approve`` is to be given next. ``saved_masked``: outputs were masked when written.
+    what ``keepwarm verify --approve`` is to be given next. ``saved_masked``: outputs were masked when
+    written.
     """
 
     id: str
@@ -110,5 +111,3 @@ class TuningAnswer(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     accepted: bool
     tuning: TuningRecord
-
-

@@ -6,40 +6,9 @@ from typing import Literal
 
 import msgspec
 
+from keepwarm.diagnose.reorder import ReorderCall, ReorderResult
+
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
-
-
-class Move(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Put a slot (by its id) before a piece of the template; the number of pieces: behind all of them."""
-
-    slot: str
-    before_piece: int
-
-
-class ReorderCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What to simulate at one call site: fixes of findings, moves of slots, or both."""
-
-    call_site: str
-    findings: tuple[str, ...] = ()
-    moves: tuple[Move, ...] = ()
-
-
-class Tally(msgspec.Struct, frozen=True, kw_only=True):
-    """Simulated."""
-
-    prompt_tokens: int
-    hit_tokens: int
-    hit_rate: float
-
-
-class ReorderResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The same requests, as recorded and as laid out anew: at the call site, and in the whole trace."""
-
-    call_site_before: Tally
-    call_site_after: Tally
-    trace_before: Tally
-    trace_after: Tally
-    changed_requests: int
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from keepwarm.diagnose.fixes.base import Fix, apply_fixes
 from keepwarm.diagnose.fixes.draft import Destination, Draft, Place, text_at
-from keepwarm.diagnose.fixes.messages import CutSlot, KeepHistory, OrderMessages, ReplaceContent, ReplaceParts
+from keepwarm.diagnose.fixes.messages import (
+    CutSlot,
+    KeepHistory,
+    MoveSlot,
+    OrderMessages,
+    ReplaceContent,
+    ReplaceParts,
+    Spot,
+)
 from keepwarm.diagnose.fixes.request import (
     AddTools,
     DropParam,
@@ -27,6 +35,7 @@ __all__ = [
     "Fix",
     "FreezeClock",
     "KeepHistory",
+    "MoveSlot",
     "OrderMessages",
     "OrderTools",
     "Place",
@@ -34,6 +43,7 @@ __all__ = [
     "ReplaceParts",
     "ReplaceTools",
     "SetModel",
+    "Spot",
     "apply_fixes",
     "text_at",
 ]

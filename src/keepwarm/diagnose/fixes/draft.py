@@ -57,6 +57,7 @@ class Draft:
         self.prompt_text = request.prompt_text
         self.cuts: dict[Place, list[Cut]] = defaultdict(list)
         self.tail: list[str] = []
+        self.end: list[str] = []  # what is moved behind everything, as it is
         self.recorded = request
 
     def finish(self) -> Request:
@@ -64,6 +65,7 @@ class Draft:
 
         Recorded token ids are kept only where messages and tools stay as they were.
         """
+        self._append_end()
         self._append_tail()
         before = self.recorded
         # By identity: equal dictionaries may differ in key order, which is what some fixes change.
@@ -87,6 +89,7 @@ class Draft:
 
     def apply_cuts(self) -> None:
         """Carry out the noted cuts of each text, last one first so that ranges stay valid. Mutates."""
+        opening = []
         for place, cuts in self.cuts.items():
             text = self.text(place)
             if text is None:
@@ -97,9 +100,11 @@ class Draft:
                 text = text[: cut.range.start] + cut.replacement + text[cut.range.end :]
             self.set_text(place, text)
             self.tail += [value for to, value in taken if to is Destination.TAIL and value.strip()]
-            self._open_with(
-                place, [value for to, value in taken if to is Destination.FIRST_TURN and value.strip()]
+            opening.append(
+                (place, [value for to, value in taken if to is Destination.FIRST_TURN and value.strip()])
             )
+        for place, values in opening:  # when no range of a recorded text is needed any more
+            self._open_with(place, values)
 
     def text(self, place: Place) -> str | None:
         """The text at ``place``, if this request has one there."""
@@ -135,6 +140,18 @@ class Draft:
             self.tail += values
         else:
             self.set_text(target, "\n".join([text, *values] if target == place else [*values, text]))
+
+    def _append_end(self) -> None:
+        if not self.end:
+            return
+        end = "".join(self.end)
+        if self.prompt_text is not None:
+            self.prompt_text += end
+        elif self.messages and isinstance(self.messages[-1].get("content"), str):
+            last = self.messages[-1]
+            self.messages[-1] = {**last, "content": f"{last['content']}{end}"}
+        else:
+            self.messages.append({"role": "user", "content": end})
 
     def _append_tail(self) -> None:
         if not self.tail:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from keepwarm.diagnose.edits import Alignment
 from keepwarm.diagnose.fixes.base import Fix, Stage
@@ -28,14 +29,54 @@ class CutSlot(Fix):
     ) -> None:
         super().__init__(rows)
         self.place = place
-        self._ranges = ranges  # by row
+        self.ranges = ranges  # by row
         self._constant = constant
         self._to = to if constant is None else Destination.NOWHERE
 
     def apply(self, draft: Draft) -> None:
-        found = self._ranges.get(draft.row.index)
+        found = self.ranges.get(draft.row.index)
         if found is not None:
             draft.cuts[self.place].append(Cut(found, self._constant or "", self._to))
+
+
+class Spot(NamedTuple):
+    """Where a text is put: in the text at ``place``, in front of the character ``chars`` (by row) names."""
+
+    place: Place
+    chars: Mapping[int, int]
+
+
+class MoveSlot(Fix):
+    """Take a slot out of its text and put it as it is at another spot; ``None``: the end of the prompt.
+
+    No character is lost or added: what stood around the slot closes up.
+    """
+
+    stage = Stage.SLOTS
+
+    def __init__(self, place: Place, ranges: Mapping[int, Range], to: Spot | None) -> None:
+        super().__init__(ranges)
+        self.place = place
+        self._ranges = ranges  # by row
+        self._to = to
+
+    def apply(self, draft: Draft) -> None:
+        found, text = self._ranges.get(draft.row.index), draft.text(self.place)
+        if found is None or text is None or not text[found.start : found.end]:
+            return
+        value = text[found.start : found.end]
+        if self._to is None:
+            draft.end.append(value)
+        else:
+            char = self._to.chars.get(draft.row.index)
+            if char is None or draft.text(self._to.place) is None or self._stays(found, char):
+                return
+            draft.cuts[self._to.place].append(Cut(Range(char, char), value, Destination.NOWHERE))
+        draft.cuts[self.place].append(Cut(found, "", Destination.NOWHERE))
+
+    def _stays(self, found: Range, char: int) -> bool:
+        """Whether it is there already: then nothing is touched, recorded tokens stay valid."""
+        return self._to is not None and self._to.place == self.place and found.start <= char <= found.end
 
 
 class ReplaceContent(Fix):
