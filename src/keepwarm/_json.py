@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
+from keepwarm._text import encodable
+
 _DIGITS = 6
+_Document = TypeVar("_Document")
 # Valid inside JSON strings, but not fit for a terminal: written as escapes, which mean the same.
 _UNFIT = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 
@@ -20,6 +23,34 @@ def to_json(document: dict[str, Any]) -> bytes:
     escaped = _UNFIT.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
     # A lone surrogate becomes \ud800, which is its JSON escape.
     return escaped.encode("utf-8", "backslashreplace")
+
+
+def from_json(content: bytes, kind: type[_Document]) -> _Document:
+    """``content`` as ``kind``; lone surrogates, which msgspec refuses, become escapes in the text.
+
+    Raises msgspec.DecodeError (msgspec.ValidationError among them): it is no such document.
+    """
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except msgspec.ValidationError:
+        raise
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        try:
+            value = json.loads(content)
+        except (ValueError, RecursionError):
+            raise msgspec.DecodeError(str(error)) from None
+    except RecursionError:
+        raise msgspec.DecodeError("it is nested too deeply") from None
+    return msgspec.convert(without_surrogates(value), kind)
+
+
+def without_surrogates(value: Any) -> Any:
+    """``value``, made of dictionaries, lists and the like, with all text fit for UTF-8."""
+    if isinstance(value, str):
+        return encodable(value)
+    if isinstance(value, dict):
+        return {encodable(key): without_surrogates(item) for key, item in value.items()}
+    return [without_surrogates(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def plain(value: Any) -> Any:

@@ -15,6 +15,7 @@ from fastapi.responses import Response
 
 from keepwarm import __version__
 from keepwarm._errors import InputError
+from keepwarm._json import without_surrogates
 from keepwarm.api.problems import TooLong
 from keepwarm.api.schema.library import Problem
 
@@ -66,8 +67,12 @@ async def read_body(request: Request, kind: type[_Body]) -> _Body:
 
 
 def reply(document: Any, *, status: int = 200) -> Response:
-    """``document`` as JSON."""
-    return Response(msgspec.json.encode(document), status_code=status, media_type="application/json")
+    """``document`` as JSON: what is not a finite number is null, what UTF-8 cannot carry is escaped."""
+    try:
+        content = msgspec.json.encode(document)
+    except UnicodeEncodeError:
+        content = msgspec.json.encode(without_surrogates(msgspec.to_builtins(document)))
+    return Response(content, status_code=status, media_type="application/json")
 
 
 def openapi(app: FastAPI) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
+from keepwarm._json import from_json
 from keepwarm.api.library.kinds import KINDS
 from keepwarm.api.library.kinds.base import Head
 
@@ -88,8 +89,8 @@ def _schema(head: bytes) -> str | None:
 
 def _judged(kind: type[Head], name: str, content: bytes) -> Recognised:
     try:
-        head = msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"), type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        head = from_json(content.removeprefix(b"\xef\xbb\xbf"), kind)
+    except msgspec.DecodeError as error:
         return _broken(
             kind, name, f"is no {kind.schema_name} that can be read: {error}; write it again: {kind.made_by}"
         )
