@@ -7,7 +7,11 @@ export const metadata: Metadata = { title: "keepwarm" };
 
 export default function Layout({ children }: { children: ReactNode }) {
   return (
-    <html lang="en">
+    // theme.js may have set data-theme before React looks.
+    <html lang="en" suppressHydrationWarning>
+      <head>
+        <script src="/theme.js" />
+      </head>
       <body>
         <Shell>{children}</Shell>
       </body>

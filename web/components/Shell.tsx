@@ -2,7 +2,11 @@
 
 import { usePathname } from "next/navigation";
 import type { ReactNode } from "react";
-import { useApi } from "@/lib/api/use";
+import { DiagnosisPicker } from "@/components/Diagnosis";
+import { FatePatterns } from "@/components/Fates";
+import { ThemeSwitch } from "@/components/Theme";
+import { visible } from "@/lib/format";
+import { FrameProvider, useFrame } from "@/lib/frame";
 import { link, useQuery } from "@/lib/url";
 import styles from "@/components/Shell.module.css";
 
@@ -17,35 +21,52 @@ const VIEWS: readonly { at: string; name: string }[] = [
 
 /** The frame of every view: what is served, and the way to the others. The chosen diagnosis goes along. */
 export function Shell({ children }: { children: ReactNode }) {
-  const server = useApi("/api/server", {});
-  const here = usePathname().replaceAll("/", "");
-  const { query } = useQuery();
   return (
-    <>
+    <FrameProvider>
       <a href="#content" className={styles.skip}>
         To the content
       </a>
-      <header className={styles.header}>
-        <strong>keepwarm</strong>
-        {server.state === "ready" ? <span className="dim">{server.answer.name}</span> : null}
-        <nav aria-label="Views">
-          <ul>
-            {VIEWS.map((view) => (
-              <li key={view.at}>
-                <a
-                  href={link(view.at, { diagnosis: query.get("diagnosis") })}
-                  aria-current={here === view.at ? "page" : undefined}
-                >
-                  {view.name}
-                </a>
-              </li>
-            ))}
-          </ul>
-        </nav>
-      </header>
-      <main id="content" className={styles.main}>
+      <FatePatterns />
+      <Header />
+      <main id="content" tabIndex={-1} className={styles.main}>
         {children}
       </main>
-    </>
+    </FrameProvider>
+  );
+}
+
+function Header() {
+  const { server } = useFrame();
+  const here = usePathname().replaceAll("/", "");
+  const { query } = useQuery();
+  return (
+    <header className={styles.header}>
+      <span className={styles.name}>
+        <strong>keepwarm</strong>{" "}
+        {server.state === "ready" ? (
+          <span className="dim">
+            {visible(server.answer.name, 60)} · {server.answer.revealed ? "values revealed" : "values masked"}
+          </span>
+        ) : null}
+      </span>
+      <nav aria-label="Views">
+        <ul>
+          {VIEWS.map((view) => (
+            <li key={view.at}>
+              <a
+                href={link(view.at, { diagnosis: query.get("diagnosis") })}
+                aria-current={here === view.at ? "page" : undefined}
+              >
+                {view.name}
+              </a>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <div className={styles.tools}>
+        <DiagnosisPicker />
+        <ThemeSwitch />
+      </div>
+    </header>
   );
 }

@@ -15,29 +15,48 @@ function subscribe(heard: () => void): () => void {
   };
 }
 
-/** The query of the address. `set` changes some of it (null takes out); `replace` leaves no step to go back to. */
+/** Go to an address of the page that is open, without asking for the page again. */
+export function go(at: string, how: "push" | "replace" = "push"): void {
+  if (how === "push") window.history.pushState(null, "", at);
+  else window.history.replaceState(null, "", at);
+  window.dispatchEvent(new Event(CHANGED));
+}
+
+export type Changes = Record<string, string | null>;
+
+/** A query with some of it changed; null and the empty text take out. */
+export function changed(search: string, changes: Changes): string {
+  const next = new URLSearchParams(search);
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === null || value === "") next.delete(name);
+    else next.set(name, value);
+  }
+  const asked = next.toString();
+  return asked ? `?${asked}` : "";
+}
+
+/**
+ * The query of the address. `set` changes some of it (null takes out); `replace` leaves no step to go back to.
+ * `ready` is false while the page comes to life and its address is not known yet: ask for nothing then.
+ * `to` is the address that `set` would go to, for links.
+ */
 export function useQuery(): {
   query: URLSearchParams;
-  set: (changes: Record<string, string | null>, how?: "push" | "replace") => void;
+  ready: boolean;
+  set: (changes: Changes, how?: "push" | "replace") => void;
+  to: (changes: Changes) => string;
 } {
-  const search = useSyncExternalStore(
+  const search = useSyncExternalStore<string | null>(
     subscribe,
     () => window.location.search,
-    () => "",
+    () => null,
   );
-  const set = useCallback((changes: Record<string, string | null>, how: "push" | "replace" = "push") => {
-    const next = new URLSearchParams(window.location.search);
-    for (const [name, value] of Object.entries(changes)) {
-      if (value === null || value === "") next.delete(name);
-      else next.set(name, value);
-    }
-    const asked = next.toString();
-    const at = window.location.pathname + (asked ? `?${asked}` : "") + window.location.hash;
-    if (how === "push") window.history.pushState(null, "", at);
-    else window.history.replaceState(null, "", at);
-    window.dispatchEvent(new Event(CHANGED));
+  const set = useCallback((changes: Changes, how: "push" | "replace" = "push") => {
+    go(window.location.pathname + changed(window.location.search, changes) + window.location.hash, how);
   }, []);
-  return { query: new URLSearchParams(search), set };
+  // An empty query is written as "?": an address of "" would keep the old one.
+  const to = (changes: Changes) => changed(search ?? "", changes) || "?";
+  return { query: new URLSearchParams(search ?? ""), ready: search !== null, set, to };
 }
 
 /** An address within the dashboard. */
