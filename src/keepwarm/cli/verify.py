@@ -49,7 +49,10 @@ Approve = Annotated[
     Path | None, typer.Option("--approve", metavar="FILE", help="Approvals of what a person has looked at.")
 ]
 Out = Annotated[
-    Path | None, typer.Option("--out", metavar="DIR", help="Also write verdict.json and verdict.html there.")
+    Path | None,
+    typer.Option(
+        "--out", metavar="DIR", help="Also write verdict.json, verdict.html and outputs.json there."
+    ),
 ]
 
 
@@ -79,6 +82,7 @@ def command(
     """
     from keepwarm.diagnose.report.files import check_directory
     from keepwarm.guard.base import Evidence
+    from keepwarm.guard.outputs import changed_outputs
     from keepwarm.guard.report.files import write_verdict
     from keepwarm.guard.verify import read_task, verify
 
@@ -107,7 +111,7 @@ def command(
     with progress_bar() as progress:
         verdict = verify(evidence, task, approve, progress)
     if out is not None:
-        write_verdict(verdict, out)
+        write_verdict(verdict, out, changed_outputs(evidence))
     _show(verdict, json=json)
     _gate(verdict)
 

@@ -2,7 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+
 import msgspec
+
+from keepwarm.guard.base import Evidence
+from keepwarm.guard.checks.golden_cases import GoldenCases
+from keepwarm.guard.golden import (
+    GoldenCase,
+    Output,
+    ToolCall,
+    arguments_of,
+    canonical_output,
+    output_sha256,
+    read_golden,
+)
+from keepwarm.guard.shown import Shown
 
 SCHEMA = "keepwarm.outputs/1"
 
@@ -29,8 +45,43 @@ class ChangedOutput(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangedOutputs(msgspec.Struct, frozen=True, kw_only=True):
-    """The document. ``values_revealed``: texts are as recorded; else secrets and personal data are covered."""
+    """The document. ``values_revealed``: texts are as recorded, else secrets and personal data covered."""
 
     schema: str = SCHEMA
-    values_revealed: bool
-    outputs: tuple[ChangedOutput, ...]
+    values_revealed: bool = False
+    outputs: tuple[ChangedOutput, ...] = ()
+
+
+def changed_outputs(evidence: Evidence) -> ChangedOutputs:
+    """The changed answers of the golden cases of ``evidence``, as they may be shown; none without cases.
+
+    Raises InputError: a case cannot be read.
+    """
+    shown = Shown(reveal=evidence.reveal)
+    cases = () if evidence.golden is None else read_golden(evidence.golden).cases
+    outputs = tuple(output for case in cases for output in _changed(case, shown))
+    return ChangedOutputs(values_revealed=evidence.reveal, outputs=outputs)
+
+
+def _changed(case: GoldenCase, shown: Shown) -> Iterator[ChangedOutput]:
+    before = {canonical_output(output): output for output in case.before}
+    for digest, output in {output_sha256(output): output for output in case.after}.items():
+        if canonical_output(output) not in before:
+            yield ChangedOutput(
+                check=GoldenCases.name,
+                case=case.case,
+                about=shown.output(case.about),
+                sha256=digest,
+                before=tuple(_text(other, shown) for other in before.values()),
+                after=_text(output, shown),
+            )
+
+
+def _text(output: Output, shown: Shown) -> OutputText:
+    calls = tuple(shown.output(f"{call.name}({_arguments(call)})") for call in output.tool_calls)
+    return OutputText(text=shown.output(output.content or ""), tool_calls=calls)
+
+
+def _arguments(call: ToolCall) -> str:
+    found = arguments_of(call)
+    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
