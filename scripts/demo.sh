@@ -18,7 +18,7 @@ echo
 
 echo
 echo "Results for the dashboard, in $out:"
-"$(dirname "$keepwarm")/python" -m scripts.results "$out"
+"$(dirname "$keepwarm")/python" -m scripts.results "$out" --diagnosed
 
 cat <<NEXT
 

@@ -7,7 +7,6 @@ committed: the evidence of the repair loop and the record of a canary. No networ
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import shutil
 import subprocess
@@ -22,6 +21,7 @@ from scripts.loop.shell import KEEPWARM, CommandFailed
 
 REPOSITORY = EXAMPLE.parents[1]
 TRAFFIC = (EXAMPLE / "traffic.jsonl.gz").relative_to(REPOSITORY)
+REUSE_MODEL = (EXAMPLE / "reuse-model.json").relative_to(REPOSITORY)
 # Of a real server, measured elsewhere: copied as committed. A record that is not there is left out.
 _RECORDS = {"canary/canary.json": "canary/canary.json", "canary/tuning.json": "tuning/tuning.json"}
 _REPAIR, _CAUSE, _CASE = "0004-customer-behind-policy", "identity", "reply-salutation"
@@ -37,16 +37,19 @@ class Made(NamedTuple):
     what: str
 
 
-def make(out: Path) -> list[Made]:
-    """Fill ``out``. Raises CommandFailed; OSError where nothing can be written."""
+def make(out: Path, *, diagnosed: bool = False) -> list[Made]:
+    """Fill ``out``; ``diagnosed``: its diagnosis is there. Raises CommandFailed, or OSError."""
     _make_way(out)
-    return [*_kept(out), *_diagnosis(out), *_simulations(out), *_repair(out)]
+    return [*_kept(out), *_diagnosis(out, diagnosed), *_simulations(out), *_repair(out)]
 
 
 def _make_way(out: Path) -> None:
-    """Remove earlier results but for the diagnosis, which the demo has printed; spare any other folder."""
-    diagnosis = out / "diagnosis.json"
-    if out.exists() and any(out.iterdir()) and not ((out / _MARK).is_file() or diagnosis.is_file()):
+    """Remove earlier results, all but the diagnosis; spare any other folder. Raises CommandFailed."""
+    if (
+        out.exists()
+        and any(out.iterdir())
+        and not ((out / _MARK).is_file() or (out / "diagnosis.json").is_file())
+    ):
         raise CommandFailed(f"{str(out)!r} is not empty and no folder of results; name another folder")
     out.mkdir(parents=True, exist_ok=True)
     for name in ("loop", "canary", "tuning", "cache", "serving", "repair"):
@@ -70,23 +73,43 @@ def _kept(out: Path) -> list[Made]:
     return made
 
 
-def _diagnosis(out: Path) -> list[Made]:
-    """Of the recorded day. One of the same requests is kept as it is: the same command has made it."""
-    digest = hashlib.sha256((REPOSITORY / TRAFFIC).read_bytes()).hexdigest()
-    if not (out / "diagnosis.json").is_file() or _json(out / "diagnosis.json")["input"]["sha256"] != digest:
+def _diagnosis(out: Path, diagnosed: bool) -> list[Made]:
+    if not diagnosed:
         _keepwarm("diagnose", str(TRAFFIC), "--out", str(out.resolve()))
     return [Made("diagnosis.json", f"diagnosis of {TRAFFIC} (simulated), with its map and templates")]
 
 
 def _simulations(out: Path) -> list[Made]:
-    cache = out / "cache"
-    cache.mkdir()
+    for name in ("cache", "serving"):
+        (out / name).mkdir()
     _keepwarm(
-        *("simulate", "cache", str(TRAFFIC), "--policy", "lru,computecache,belady"),
-        *("--curve", "--json"),
-        into=cache / "cache.json",
+        *("simulate", "cache", str(TRAFFIC), "--policy", "lru,computecache,belady", "--curve", "--json"),
+        into=out / "cache" / "cache.json",
     )
-    return [Made("cache/cache.json", "hit rate by cache size, as recorded and if fixed (simulated)")]
+    # Half of the profile's memory, and people who answer 20 times as fast as recorded: so that 20 crowd it.
+    _keepwarm(
+        *(
+            "simulate",
+            "serving",
+            str(TRAFFIC),
+            "--scheduling",
+            "fcfs,active-set",
+            "--eviction",
+            "lru,cachewise",
+        ),
+        *("--sessions", "20", "--seed", "0", "--profile", "cpu-smollm2", "--capacity-tokens", "16384"),
+        *("--gap-scale", "0.05", "--reuse-model", str(REUSE_MODEL)),
+        *("--timelines", str(out.resolve() / "serving" / "timelines"), "--json"),
+        into=out / "serving" / "serving.json",
+    )
+    return [
+        Made("cache/cache.json", "hit rate by policy and cache size (simulated)"),
+        Made("serving/serving.json", "20 sessions on a small server by queue order and eviction (simulated)"),
+        Made(
+            "serving/timelines",
+            "what happened to each session there (simulated; gaps a twentieth of those recorded)",
+        ),
+    ]
 
 
 def _repair(out: Path) -> list[Made]:
@@ -180,9 +203,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """0: made; 2: not, and one line says why."""
     parser = argparse.ArgumentParser(prog="python -m scripts.results", description=__doc__)
     parser.add_argument("out", type=Path, help="folder of the results; an earlier one is replaced")
+    parser.add_argument("--diagnosed", action="store_true", help="OUT holds the diagnosis, made just now")
     options = parser.parse_args(argv)
     try:
-        for made in make(options.out):
+        for made in make(options.out, diagnosed=options.diagnosed):
             print(f"  {made.path:<28} {made.what}")
     except (CommandFailed, OSError, KeyError, json.JSONDecodeError) as error:
         print(f"results: {error}", file=sys.stderr)
