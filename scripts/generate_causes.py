@@ -1,4 +1,4 @@
-"""``python -m scripts.generate_causes [--check]``: ``web/lib/causes.json``, what the dashboard says about causes."""
+"""``python -m scripts.generate_causes [--check]``: ``web/lib/causes.json``, causes as the dashboard has them."""
 
 from __future__ import annotations
 

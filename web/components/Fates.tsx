@@ -23,11 +23,10 @@ export function FatePatterns() {
   );
 }
 
+/** As in the break map: what was lost has a pattern, stripes for diverged and dots for evicted. */
 function Strokes({ fate }: { fate: Fate }) {
-  if (fate === "forced") return <circle cx="3" cy="3" r="1.1" className={styles.dot} />;
-  if (fate === "partial") return <path d="M1 0V6" className={styles.stroke} />;
   if (fate === "diverged") return <path d="M-1 1L1 -1M0 6L6 0M5 7L7 5" className={styles.stroke} />;
-  if (fate === "evicted") return <path d="M0 0L6 6M0 6L6 0" className={styles.stroke} />;
+  if (fate === "evicted") return <path d="M1.5 1.5h0M4.5 4.5h0" className={styles.dots} />;
   return null;
 }
 

@@ -1,6 +1,7 @@
 "use client";
 
 import type { ReactNode } from "react";
+import { Command } from "@/components/Command";
 import type { Loaded } from "@/lib/api/use";
 import styles from "@/components/States.module.css";
 
@@ -21,7 +22,7 @@ export function Empty({ what, run, children }: { what: string; run?: string; chi
       {run === undefined ? null : (
         <>
           <p className="dim">To make one, run:</p>
-          <pre>{run}</pre>
+          <Command run={run} />
         </>
       )}
       {children}
