@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from keepwarm.diagnose import Options, diagnose
+from keepwarm.diagnose import Options
+from keepwarm.diagnose.engine import Examination, examine
 from keepwarm.diagnose.findings import Diagnosis, Finding
 
 NOTHING = "(nothing)"
@@ -38,7 +39,12 @@ class Case(NamedTuple):
     name: str
     path: Path
     label: Label
-    diagnosis: Diagnosis
+    examination: Examination
+
+    @property
+    def diagnosis(self) -> Diagnosis:
+        """What the diagnosis said."""
+        return self.examination.diagnosis
 
     @property
     def first(self) -> Finding | None:
@@ -89,7 +95,7 @@ def run_case(label_file: Path) -> Case:
     label = msgspec.json.decode(label_file.read_bytes(), type=Label)
     name = label_file.name.removesuffix(".label.json")
     (trace,) = (p for p in label_file.parent.glob(f"{name}.jsonl*"))
-    return Case(name, trace, label, diagnose(str(trace), options_of(label, trace.parent)))
+    return Case(name, trace, label, examine(str(trace), options_of(label, trace.parent)))
 
 
 def confusion_table(cases: Iterable[Case], codes: Sequence[str]) -> str:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -83,9 +85,9 @@ def test_a_break_shows_both_sides() -> None:
     assert second is not None
     assert second.baseline == 0
     assert second.path == "messages[0].content"
-    assert second.before.endswith("It is ")
-    assert (second.here[:5], second.there[:5]) == ("09:40", "08:12")
-    assert 0 < len(second.before) < len(LONG)
+    assert second.before.text.endswith("It is ")
+    assert (second.here.text[:5], second.there.text[:5]) == ("09:40", "08:12")
+    assert 0 < len(second.before.text) < len(LONG)
 
 
 def test_a_break_in_the_first_block_is_a_break() -> None:
@@ -93,7 +95,32 @@ def test_a_break_in_the_first_block_is_a_break() -> None:
     _, second = accounts_of(traffic_of(items)).breaks
     assert second is not None
     assert second.token < 16
-    assert (second.here[0], second.there[0]) == ("1", "0")
+    assert (second.here.text[0], second.there.text[0]) == ("1", "0")
+
+
+def test_a_break_knows_its_tokens_and_its_byte() -> None:
+    items = [request(n, chat("Ask?", system=f"Fähre 🐈 {LONG} {n}"), session=f"s{n}") for n in range(2)]
+    traffic = traffic_of(items)
+    _, found = accounts_of(traffic).breaks
+    assert found is not None
+    whole = traffic.prompt(1)
+    start = int(whole.char_starts[found.token])
+    assert found.byte == len(whole.rendered.text[:start].encode()) > start
+    for excerpt in (found.before, found.here, found.there):
+        assert sum(excerpt.token_chars) == len(excerpt.text) > 0
+        assert min(excerpt.token_chars) >= 0
+    ends = [*whole.char_starts.tolist(), len(whole.rendered.text)]
+    assert found.here.token_chars == tuple(
+        b - a for a, b in itertools.pairwise(ends[found.token : found.token + 13])
+    )
+
+
+def test_recorded_tokens_tell_no_byte_and_no_lengths() -> None:
+    items = [request(n, chat("x y z"), prompt_token_ids=[*range(20), n]) for n in range(2)]
+    _, found = accounts_of(traffic_of(items)).breaks
+    assert found is not None
+    assert found.byte is None
+    assert found.before.token_chars == found.here.token_chars == found.there.token_chars == ()
 
 
 def test_the_baseline_is_the_longest_prefix_of_any_earlier_request() -> None:

@@ -6,8 +6,12 @@ import functools
 from pathlib import Path
 
 import msgspec
+import numpy as np
 
 from keepwarm.diagnose.findings import Diagnosis
+from keepwarm.diagnose.prompt_map import FATES, SECTIONS
+from keepwarm.diagnose.report.files import Report
+from keepwarm.diagnose.runs import MapRuns, RunGatherer, joined
 
 HERE = Path(__file__).parent
 TERMINAL_GOLDEN = HERE / "helpdesk.terminal.txt"
@@ -19,6 +23,18 @@ JSON_GOLDEN = HERE / "helpdesk.contract.json"
 def helpdesk() -> Diagnosis:
     """As the diagnoser would return it: values as recorded, rows included."""
     return msgspec.json.decode((HERE / "helpdesk.json").read_bytes(), type=Diagnosis)
+
+
+def report_of(diagnosis: Diagnosis) -> Report:
+    """``diagnosis`` with runs that fit its rows: each fate in one stretch, sections unknown."""
+    fates, sections = RunGatherer(), RunGatherer()
+    for row in diagnosis.rows:
+        counts = [getattr(row.tokens, fate) for fate in FATES]
+        fates.add(joined(range(len(FATES)), np.cumsum(counts, dtype=np.int32)))
+        sections.add(joined([SECTIONS.index("unknown")], [row.tokens.prompt]))
+    prompts = np.array([row.tokens.prompt for row in diagnosis.rows], dtype=np.int32)
+    runs = MapRuns(diagnosis.cache.block_size, prompts, fates.column(), sections.column())
+    return Report(diagnosis, runs)
 
 
 def recorded_values(diagnosis: Diagnosis) -> set[str]:

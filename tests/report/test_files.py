@@ -18,9 +18,9 @@ from keepwarm.diagnose.report.as_json import diagnosis_document, request_documen
 from keepwarm.diagnose.report.files import check_directory, write_report
 from keepwarm.diagnose.report.parquet import to_parquet
 from keepwarm.diagnose.report.wording import FATES
-from tests.report.sample import JSON_GOLDEN
+from tests.report.sample import JSON_GOLDEN, report_of
 
-NAMES = ["diagnosis.json", "report.html", "requests.parquet"]
+NAMES = ["diagnosis.json", "map.parquet", "report.html", "requests.parquet"]
 
 
 def shape(value: Any) -> Any:
@@ -81,7 +81,7 @@ def test_explanation_document(shown: Diagnosis) -> None:
 
 
 def test_parquet_has_a_row_per_request(shown: Diagnosis, tmp_path: Path) -> None:
-    written = write_report(shown, tmp_path / "out", revealed=False)
+    written = write_report(report_of(shown), tmp_path / "out", revealed=False)
     table = pq.read_table(written.parquet)
     assert table.num_rows == len(shown.rows)
     rows = table.to_pylist()
@@ -100,21 +100,21 @@ def test_parquet_of_no_rows_and_of_lone_surrogates(shown: Diagnosis) -> None:
 
 
 def test_two_runs_give_the_same_bytes(shown: Diagnosis, tmp_path: Path) -> None:
-    first, second = (write_report(shown, tmp_path / name, revealed=False) for name in ("a", "b"))
+    first, second = (write_report(report_of(shown), tmp_path / name, revealed=False) for name in ("a", "b"))
     for one, other in zip(first, second, strict=True):
         assert one.read_bytes() == other.read_bytes()
 
 
-def test_only_the_three_files_are_left(shown: Diagnosis, tmp_path: Path) -> None:
-    write_report(shown, tmp_path, revealed=False)
-    write_report(shown, tmp_path, revealed=False)
+def test_only_the_files_of_the_report_are_left(shown: Diagnosis, tmp_path: Path) -> None:
+    write_report(report_of(shown), tmp_path, revealed=False)
+    write_report(report_of(shown), tmp_path, revealed=False)
     assert sorted(path.name for path in tmp_path.iterdir()) == NAMES
 
 
 def test_a_full_disk_leaves_the_old_file(
     shown: Diagnosis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    written = write_report(shown, tmp_path, revealed=False)
+    written = write_report(report_of(shown), tmp_path, revealed=False)
     before = written.html.read_bytes()
 
     def full(*args: object) -> None:
@@ -122,7 +122,7 @@ def test_a_full_disk_leaves_the_old_file(
 
     monkeypatch.setattr(files.os, "fchmod", full)
     with pytest.raises(InputError, match=r"report\.html.*No space left"):
-        write_report(msgspec.structs.replace(shown, findings=()), tmp_path, revealed=False)
+        write_report(report_of(msgspec.structs.replace(shown, findings=())), tmp_path, revealed=False)
     assert written.html.read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == NAMES
 

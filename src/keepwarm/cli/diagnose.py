@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Out = Annotated[
     Path | None,
     typer.Option(
-        "--out", metavar="DIR", help="Also write report.html, diagnosis.json and requests.parquet there."
+        "--out", metavar="DIR", help="Also write the report as files there, which 'keepwarm serve' opens."
     ),
 ]
 FailUnder = Annotated[
@@ -83,16 +83,16 @@ def _diagnose(
     trace: str, options: Options, *, out: Path | None, reveal: bool
 ) -> tuple[Diagnosis, Written | None]:
     """The diagnosis as it may be shown, and the files written if any were asked for."""
-    from keepwarm.diagnose import diagnose
-    from keepwarm.diagnose.report.files import check_directory, write_report
+    from keepwarm.diagnose.engine import examine
+    from keepwarm.diagnose.report.files import Report, check_directory, write_report
     from keepwarm.diagnose.report.mask import masked
 
     if out is not None:
         check_directory(out)
     with progress_bar() as progress:
-        diagnosis = diagnose(trace, options, progress)
+        diagnosis, accounts = examine(trace, options, progress)
     shown = diagnosis if reveal else masked(diagnosis)
-    return shown, None if out is None else write_report(shown, out, revealed=reveal)
+    return shown, None if out is None else write_report(Report(shown, accounts.runs), out, revealed=reveal)
 
 
 def _gate(hit_rate: float, fail_under: float | None) -> None:

@@ -14,15 +14,30 @@ from keepwarm.trace.prompt import Prompt, TokenIds
 _CONTEXT_TOKENS = 12
 
 
+class Excerpt(NamedTuple):
+    """Some tokens as text, and how many characters each has; none where nobody knows where they start.
+
+    A character that is split over several tokens counts for the last of them.
+    """
+
+    text: str
+    token_chars: tuple[int, ...]
+
+
 class Break(NamedTuple):
-    """The break of one request, in tokens and in text; ``baseline`` is the earlier request."""
+    """The break of one request, in tokens and in text; ``baseline`` is the earlier request.
+
+    ``byte`` counts the UTF-8 bytes of the rendered prompt up to the character in which token ``token``
+    starts, None where nobody knows which that is.
+    """
 
     baseline: int
     token: int
+    byte: int | None
     path: str | None
-    before: str
-    here: str
-    there: str
+    before: Excerpt
+    here: Excerpt
+    there: Excerpt
 
 
 def find_break(
@@ -43,15 +58,37 @@ def find_break(
     token = lengths[baseline]
     if token >= len(prompt.ids):
         return None
-    other = traffic.prompt(baseline)
+    before, here = (
+        _excerpt(traffic, index, start, start + _CONTEXT_TOKENS) for start in (token - _CONTEXT_TOKENS, token)
+    )
     return Break(
         baseline=baseline,
         token=token,
+        byte=_byte_at(prompt, token) if _has_exact_starts(traffic, index) else None,
         path=path_at(prompt, token),
-        before=text_of(prompt, token - _CONTEXT_TOKENS, token),
-        here=text_of(prompt, token, token + _CONTEXT_TOKENS),
-        there=text_of(other, token, token + _CONTEXT_TOKENS),
+        before=before,
+        here=here,
+        there=_excerpt(traffic, baseline, token, token + _CONTEXT_TOKENS),
     )
+
+
+def _has_exact_starts(traffic: Traffic, index: int) -> bool:
+    """Whether the tokens are ours: where a trace records them, their characters are a guess."""
+    return traffic.catalog.rows[index].prompt_token_ids is None
+
+
+def _excerpt(traffic: Traffic, index: int, start: int, end: int) -> Excerpt:
+    prompt = traffic.prompt(index)
+    text = text_of(prompt, start, end)
+    if not text or not _has_exact_starts(traffic, index):
+        return Excerpt(text, ())
+    starts = prompt.char_starts[max(0, start) : end]
+    lengths: list[int] = np.diff(starts, append=int(starts[0]) + len(text)).tolist()
+    return Excerpt(text, tuple(lengths))
+
+
+def _byte_at(prompt: Prompt, token: int) -> int:
+    return len(prompt.rendered.text[: int(prompt.char_starts[token])].encode("utf-8", "surrogatepass"))
 
 
 def _past_ids(traffic: Traffic, index: int) -> TokenIds:

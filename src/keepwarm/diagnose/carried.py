@@ -78,20 +78,21 @@ class CarriedContent:
                 self._tool_texts.update(strings_in(self._catalog.store.get(tool)))
         self._newest = row
 
-    def carried_tokens(self, prompt: Prompt, row: Row, parent: int | None, start: int, end: int) -> int:
-        """How many of the tokens ``start:end`` of ``prompt`` an earlier request carried. Does not mutate.
+    def carried(
+        self, prompt: Prompt, row: Row, parent: int | None, start: int, end: int
+    ) -> npt.NDArray[np.bool_]:
+        """Which of the tokens ``start:end`` of ``prompt`` an earlier request carried. Does not mutate.
 
         ``parent`` is the row that ``row`` continues.
         """
-        if self._newest is None or start >= end:
-            return 0
-        earlier = [self._newest]
-        if parent is not None and parent != self._newest.index:
-            earlier.append(self._catalog.rows[parent])
-        chars = np.zeros(len(prompt.rendered.text) + 1, dtype=bool)
         starts = prompt.char_starts[start:end]
-        self._mark(chars, prompt, row, earlier, int(starts[0]))
-        return int(chars[np.minimum(starts, len(prompt.rendered.text))].sum())
+        chars = np.zeros(len(prompt.rendered.text) + 1, dtype=bool)
+        if self._newest is not None and len(starts):
+            earlier = [self._newest]
+            if parent is not None and parent != self._newest.index:
+                earlier.append(self._catalog.rows[parent])
+            self._mark(chars, prompt, row, earlier, int(starts[0]))
+        return chars[np.minimum(starts, len(prompt.rendered.text))]
 
     def _mark(
         self,

@@ -61,7 +61,7 @@ def examine(path: str, options: Options | None = None, progress: Progress | None
     for site in accounts.sites:
         proven += site_findings(accounts, site)
         heard.advance()
-    return Examination(_assemble(trace, accounts, proven), accounts)
+    return Examination(_assemble(trace, options, accounts, proven), accounts)
 
 
 def _read(trace: Trace, options: Options, progress: Progress) -> Traffic:
@@ -84,7 +84,7 @@ def _read(trace: Trace, options: Options, progress: Progress) -> Traffic:
     return traffic
 
 
-def _assemble(trace: Trace, accounts: Accounts, proven: Sequence[Proven]) -> Diagnosis:
+def _assemble(trace: Trace, options: Options, accounts: Accounts, proven: Sequence[Proven]) -> Diagnosis:
     ranked = sorted(
         proven, key=lambda p: (-p.finding.recoverable_tokens, p.finding.call_site, p.finding.cause)
     )
@@ -112,6 +112,7 @@ def _assemble(trace: Trace, accounts: Accounts, proven: Sequence[Proven]) -> Dia
         hit_rate_if_fixed=_rate_if_fixed(totals.hit, totals.prompt, findings),
         call_sites=tuple(_call_site(accounts, site) for site in accounts.sites),
         findings=tuple(findings),
+        options=options,
         rows=tuple(_rows(accounts, causes)),
     )
 
@@ -157,8 +158,12 @@ def _rows(accounts: Accounts, causes: dict[int, list[str]]) -> Iterator[RequestR
             baseline_request=rows[baseline].id if baseline >= 0 else None,
             break_token=found.token if found else None,
             break_path=found.path if found else None,
-            break_before=found.before if found else "",
-            break_here=found.here if found else "",
-            break_there=found.there if found else "",
+            break_before=found.before.text if found else "",
+            break_here=found.here.text if found else "",
+            break_there=found.there.text if found else "",
+            break_before_tokens=found.before.token_chars if found else (),
+            break_here_tokens=found.here.token_chars if found else (),
+            break_there_tokens=found.there.token_chars if found else (),
+            break_byte=found.byte if found else None,
             causes=tuple(dict.fromkeys(causes.get(row.index, ()))),
         )

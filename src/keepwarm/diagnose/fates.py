@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
 
 from keepwarm.diagnose.carried import CarriedContent, Shingles
 from keepwarm.diagnose.findings import TokenFates
 from keepwarm.diagnose.measured import Measured
+from keepwarm.diagnose.prompt_map import FATES
+from keepwarm.diagnose.runs import Runs, joined
 from keepwarm.diagnose.sessions import Lineage
 from keepwarm.diagnose.traffic import Traffic
 from keepwarm.trace.catalog import Row
+
+HIT, FORCED, PARTIAL, COLD, DIVERGED, EVICTED = range(len(FATES))
+
+
+class Told(NamedTuple):
+    """The fates of a prompt: where they are, and how many tokens of each, which is the sum of the runs."""
+
+    runs: Runs
+    tokens: TokenFates
 
 
 class FateTeller:
@@ -23,40 +37,38 @@ class FateTeller:
         self._carried: dict[int, CarriedContent] = {}
         self._shingles = Shingles(traffic.catalog)
 
-    def tell(self, row: Row) -> TokenFates:
-        """What happened to each token of the row; the six add up to its prompt. Remembers the row."""
+    def tell(self, row: Row) -> Told:
+        """What happened to each token of the row, up to its last one. Remembers the row."""
         site = self._sites[row.index]
         if site not in self._carried:
             self._carried[site] = CarriedContent(self._traffic.catalog, self._shingles)
         content = self._carried[site]
-        fates = _fates(self._traffic, self._measured, row, content, self._lineage.parents[row.index])
+        runs = _runs(self._traffic, self._measured, row, content, self._lineage.parents[row.index])
         content.add(row)
-        return fates
+        counts = dict(zip(FATES, runs.counts(len(FATES)), strict=True))
+        return Told(runs, TokenFates(prompt=self._measured.prompt[row.index], **counts))
 
 
-def _fates(
+def _runs(
     traffic: Traffic, measured: Measured, row: Row, content: CarriedContent, parent: int | None
-) -> TokenFates:
+) -> Runs:
+    """Hits come first, then what was evicted, then what was missed; last the forced block and the tail."""
     block, prompt = measured.block_size, measured.prompt[row.index]
     hit, reachable = measured.hit[row.index], measured.hit_unbounded[row.index]
     full = prompt - prompt % block
     if row.hashed is not None:
         full = min(full, len(traffic.encoded[row.index].blocks) * block)
     all_shared = measured.shared[row.index].blocks * block >= prompt > 0
-    forced = block if all_shared and reachable == full - block else 0
-    missed = full - reachable - forced
-    diverged = 0
-    if missed and row.hashed is None:
-        diverged = content.carried_tokens(traffic.prompt(row.index), row, parent, reachable, full - forced)
-    return TokenFates(
-        prompt=prompt,
-        hit=hit,
-        forced=forced,
-        partial=prompt - full,
-        cold=missed - diverged,
-        diverged=diverged,
-        evicted=reachable - hit,
-    )
+    missed_end = full - block if all_shared and reachable == full - block else full
+    codes, ends = [HIT, EVICTED, COLD], [hit, reachable, missed_end]
+    if reachable < missed_end and row.hashed is None:
+        prompt_tokens = traffic.prompt(row.index)
+        carried = content.carried(prompt_tokens, row, parent, reachable, missed_end)
+        turns = np.flatnonzero(carried[1:] != carried[:-1]) + 1
+        begins = [0, *turns.tolist()]
+        codes = [HIT, EVICTED, *(DIVERGED if carried[at] else COLD for at in begins)]
+        ends = [hit, reachable, *(reachable + at for at in begins[1:]), missed_end]
+    return joined([*codes, FORCED, PARTIAL], [*ends, full, prompt])
 
 
 def add_fates(fates: Sequence[TokenFates]) -> TokenFates:

@@ -10,6 +10,7 @@ import enum
 
 import msgspec
 
+from keepwarm.diagnose.options import Options
 from keepwarm.trace.records import EncodingInfo, Skipped
 
 
@@ -116,11 +117,19 @@ class RequestRow(msgspec.Struct, frozen=True, kw_only=True):
     break_before: str = ""  # a dozen tokens of text before the break
     break_here: str = ""  # what this request has there
     break_there: str = ""  # what the baseline has there
+    # Characters of each token of the three, which add up to the text; empty where unknown or masked.
+    break_before_tokens: tuple[int, ...] = ()
+    break_here_tokens: tuple[int, ...] = ()
+    break_there_tokens: tuple[int, ...] = ()
+    break_byte: int | None = None  # UTF-8 bytes of the rendered prompt before the break
     causes: tuple[str, ...] = ()
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole answer. ``rows`` is left out of ``--json`` (it goes to Parquet)."""
+    """The whole answer. ``rows`` is left out of ``--json`` (it goes to Parquet).
+
+    ``options`` are those it was asked for with, so that a simulation can be repeated.
+    """
 
     schema: str = "keepwarm.diagnosis/1"
     input: InputInfo
@@ -131,4 +140,5 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     hit_rate_if_fixed: float
     call_sites: tuple[CallSite, ...]
     findings: tuple[Finding, ...]
+    options: Options = Options()
     rows: tuple[RequestRow, ...] = ()

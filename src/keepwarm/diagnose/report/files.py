@@ -1,4 +1,4 @@
-"""``--out DIR``: the three files of a report, each written whole or not at all."""
+"""``--out DIR``: the files of a report, each written whole or not at all."""
 
 from __future__ import annotations
 
@@ -12,15 +12,27 @@ from keepwarm._json import to_json
 from keepwarm.diagnose.findings import Diagnosis
 from keepwarm.diagnose.report.as_json import diagnosis_document
 from keepwarm.diagnose.report.html import to_html
+from keepwarm.diagnose.report.map_file import write_map
 from keepwarm.diagnose.report.parquet import to_parquet
+from keepwarm.diagnose.runs import MapRuns
+
+NAMES = ("report.html", "diagnosis.json", "requests.parquet", "map.parquet")
+
+
+class Report(NamedTuple):
+    """What is written: a diagnosis as it may be shown, and where in each prompt its fates are."""
+
+    diagnosis: Diagnosis
+    runs: MapRuns
 
 
 class Written(NamedTuple):
-    """Where the files of a report are."""
+    """Where the files of a report are, in the order of ``NAMES``."""
 
     html: Path
     json: Path
     parquet: Path
+    map: Path
 
 
 def check_directory(directory: Path) -> None:
@@ -37,10 +49,10 @@ def check_directory(directory: Path) -> None:
         raise InputError(f"--out {str(directory)!r}: {str(place)!r} is not writable; name another folder")
 
 
-def write_report(diagnosis: Diagnosis, directory: Path, *, revealed: bool) -> Written:
-    """Write ``report.html``, ``diagnosis.json`` and ``requests.parquet``, making the folder if need be.
+def write_report(report: Report, directory: Path, *, revealed: bool) -> Written:
+    """Write the page, the document, the table of requests and the map, making the folder if need be.
 
-    ``diagnosis`` is written as it stands: mask it before. Raises InputError when the folder
+    ``report`` is written as it stands: mask it before. Raises InputError when the folder
     cannot be made or a file cannot be written; a file that was there then stays as it was.
     """
     try:
@@ -48,8 +60,9 @@ def write_report(diagnosis: Diagnosis, directory: Path, *, revealed: bool) -> Wr
     except OSError as error:
         reason = error.strerror or error
         raise InputError(f"--out: cannot make {str(directory)!r}: {reason}; name another folder") from error
-    written = Written(directory / "report.html", directory / "diagnosis.json", directory / "requests.parquet")
-    write_whole(written.html, to_html(diagnosis, revealed=revealed))
-    write_whole(written.json, to_json(diagnosis_document(diagnosis, revealed=revealed)))
-    write_whole(written.parquet, to_parquet(diagnosis.rows))
+    written = Written(*(directory / name for name in NAMES))
+    write_whole(written.html, to_html(report.diagnosis, revealed=revealed))
+    write_whole(written.json, to_json(diagnosis_document(report.diagnosis, revealed=revealed)))
+    write_whole(written.parquet, to_parquet(report.diagnosis.rows))
+    write_whole(written.map, write_map(report.runs))
     return written

@@ -24,7 +24,9 @@ import msgspec
 from keepwarm.diagnose.findings import Diagnosis, Evidence, Finding, RequestRow
 from keepwarm.diagnose.report.secrets import cover_secrets
 
-_MASK = re.compile(r"‹[a-z\-]{1,32}: \d+ chars?›")
+MASK = re.compile(r"‹[a-z\-]{1,32}: \d+ chars?›")
+"""What ``mask`` writes."""
+
 # Shorter values ("3", "no") occur in any text; they are covered where they stand as a value only.
 _SHORTEST_REPEAT = 3
 # Settings, not text: their values are shown with every request anyway.
@@ -44,7 +46,7 @@ class _Site(NamedTuple):
 
 def mask(value: str, kind: str | None = None) -> str:
     """``value`` as ``‹kind: N chars›``; masks, white space and empty texts are returned as they are."""
-    if not value.strip() or _MASK.fullmatch(value):
+    if not value.strip() or MASK.fullmatch(value):
         return value
     return f"‹{kind or 'text'}: {len(value)} {'char' if len(value) == 1 else 'chars'}›"
 
@@ -70,11 +72,11 @@ def _scrubber(findings: Iterable[Finding]) -> Scrub:
     for finding in findings:
         for value in () if finding.path in _OPEN_PATHS else finding.evidence.values:
             for text in (value, value.strip()):
-                if len(text) >= _SHORTEST_REPEAT and text.strip() and not _MASK.fullmatch(text):
+                if len(text) >= _SHORTEST_REPEAT and text.strip() and not MASK.fullmatch(text):
                     kinds.setdefault(text, finding.slot_type)
     # Longest first, so that a value inside another does not leave the rest of it showing.
     known = sorted(kinds, key=lambda value: (-len(value), value))
-    values = re.compile("|".join([_MASK.pattern, *map(_bounded, known)]))
+    values = re.compile("|".join([MASK.pattern, *map(_bounded, known)]))
 
     def cover_value(match: re.Match[str]) -> str:
         return mask(match[0], kinds.get(match[0]))
@@ -131,11 +133,16 @@ def _masked_rows(diagnosis: Diagnosis, scrub: Scrub) -> tuple[RequestRow, ...]:
 
     def masked_row(row: RequestRow) -> RequestRow:
         show = functools.partial(context, row.call_site, row.causes)
+        before, here, there = map(show, (row.break_before, row.break_here, row.break_there))
         return msgspec.structs.replace(
             row,
-            break_before=show(row.break_before),
-            break_here=show(row.break_here),
-            break_there=show(row.break_there),
+            break_before=before,
+            break_here=here,
+            break_there=there,
+            # The lengths of covered tokens would tell more than a mask does.
+            break_before_tokens=row.break_before_tokens if before == row.break_before else (),
+            break_here_tokens=row.break_here_tokens if here == row.break_here else (),
+            break_there_tokens=row.break_there_tokens if there == row.break_there else (),
         )
 
     return tuple(map(masked_row, diagnosis.rows))

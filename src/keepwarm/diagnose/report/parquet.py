@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from keepwarm._text import encodable
 from keepwarm.diagnose.findings import RequestRow
 from keepwarm.diagnose.report import wording
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SCHEMA = "keepwarm.requests/1"
 
@@ -37,6 +40,16 @@ def _tokens(fate: str) -> Column:
     return Column(f"{fate}_tokens", "int64", False, lambda row: getattr(row.tokens, fate))
 
 
+def _lengths(name: str) -> Column:
+    """Characters of each token, of texts in which nothing had to be escaped."""
+
+    def value(row: RequestRow) -> list[int]:
+        text: str = getattr(row, name.removesuffix("_tokens"))
+        return list(getattr(row, name)) if encodable(text) == text else []
+
+    return Column(name, "list<int32>", False, value)
+
+
 COLUMNS: tuple[Column, ...] = (
     _number("index"),
     _number("line"),
@@ -55,7 +68,25 @@ COLUMNS: tuple[Column, ...] = (
     _text("break_here"),
     _text("break_there"),
     Column("causes", "list<string>", False, lambda row: list(row.causes)),
+    _number("break_byte", nullable=True),
+    *(_lengths(f"break_{part}_tokens") for part in ("before", "here", "there")),
 )
+
+
+def arrow_schema() -> pa.Schema:
+    """The columns as Arrow knows them, with the schema's name in the metadata."""
+    import pyarrow as pa
+
+    types = {
+        "int64": pa.int64(),
+        "float64": pa.float64(),
+        "string": pa.string(),
+        "list<string>": pa.list_(pa.string()),
+        "list<int32>": pa.list_(pa.int32()),
+    }
+    return pa.schema(
+        [pa.field(c.name, types[c.type], nullable=c.nullable) for c in COLUMNS], metadata={"schema": SCHEMA}
+    )
 
 
 def to_parquet(rows: tuple[RequestRow, ...]) -> bytes:
@@ -63,17 +94,11 @@ def to_parquet(rows: tuple[RequestRow, ...]) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    types = {
-        "int64": pa.int64(),
-        "float64": pa.float64(),
-        "string": pa.string(),
-        "list<string>": pa.list_(pa.string()),
-    }
-    schema = pa.schema(
-        [pa.field(c.name, types[c.type], nullable=c.nullable) for c in COLUMNS], metadata={"schema": SCHEMA}
-    )
-    arrays = [pa.array([column.value(row) for row in rows], type=types[column.type]) for column in COLUMNS]
-    table = pa.table(arrays, schema=schema)
+    schema = arrow_schema()
+    arrays = [
+        pa.array([column.value(row) for row in rows], type=schema.field(column.name).type)
+        for column in COLUMNS
+    ]
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd")
+    pq.write_table(pa.table(arrays, schema=schema), sink, compression="zstd")
     return bytes(sink.getvalue().to_pybytes())
