@@ -18,7 +18,7 @@ from keepwarm.diagnose.report.as_json import diagnosis_document
 from keepwarm.diagnose.report.files import Written, write_report
 from keepwarm.diagnose.report.parquet import to_parquet
 from keepwarm.diagnose.report.pieces import TextPart, pieces
-from keepwarm.diagnose.report.reading import read_diagnosis, read_requests
+from keepwarm.diagnose.report.reading import read_diagnosis, read_request_table, read_requests, request_rows
 from tests.report.sample import report_of
 
 NEW = ("break_byte", "break_before_tokens", "break_here_tokens", "break_there_tokens")
@@ -157,3 +157,14 @@ def test_pieces_of_a_masked_text_are_its_masks_and_what_is_between() -> None:
 @given(st.text(), st.lists(st.integers(-2, 9), max_size=9))
 def test_pieces_joined_are_the_text(text: str, lengths: list[int]) -> None:
     assert "".join(part.text for part in pieces(text, lengths)) == text
+
+
+def test_a_part_of_the_table_gives_its_rows(shown: Diagnosis, written: Written) -> None:
+    table = read_request_table(written.parquet)
+    assert request_rows(table.slice(3, 4)) == shown.rows[3:7]
+    assert request_rows(table.take([5, 2])) == (shown.rows[5], shown.rows[2])
+    assert request_rows(pa.concat_tables([table.slice(7, 1), table.slice(0, 2)])) == (
+        shown.rows[7],
+        *shown.rows[:2],
+    )
+    assert request_rows(table.slice(0, 0)) == ()

@@ -109,7 +109,7 @@ def _assemble(trace: Trace, options: Options, accounts: Accounts, proven: Sequen
         encoding=encoding_info(trace, traffic),
         tokens=totals,
         hit_rate=_rate(totals.hit, totals.prompt),
-        hit_rate_if_fixed=_rate_if_fixed(totals.hit, totals.prompt, findings),
+        hit_rate_if_fixed=rate_if_fixed(totals.hit, totals.prompt, findings),
         call_sites=tuple(_call_site(accounts, site) for site in accounts.sites),
         findings=tuple(findings),
         options=options,
@@ -121,7 +121,8 @@ def _rate(part: int, whole: int) -> float:
     return round(part / whole, 6) if whole else 0.0
 
 
-def _rate_if_fixed(hit: int, prompt: int, findings: Sequence[Finding]) -> float:
+def rate_if_fixed(hit: int, prompt: int, findings: Sequence[Finding]) -> float:
+    """The simulated hit rate with all of ``findings`` fixed, from the ``hit`` of ``prompt`` tokens now."""
     simulated = [finding for finding in findings if finding.cause not in _GAIN_IN_SIMULATED_HITS]
     won = sum(finding.recoverable_tokens for finding in simulated)
     added = sum(finding.added_tokens for finding in simulated)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
 from keepwarm._errors import InputError
+from keepwarm._json import from_json
 from keepwarm.diagnose.findings import Diagnosis, RequestRow, TokenFates
 from keepwarm.diagnose.prompt_map import FATES
 from keepwarm.diagnose.report.parquet import SCHEMA, arrow_schema
@@ -62,10 +63,15 @@ def read_templates(path: str | os.PathLike[str]) -> Templates:
 
 
 def read_requests(path: str | os.PathLike[str]) -> tuple[RequestRow, ...]:
-    """``requests.parquet`` back, in the trace's order; what an earlier version did not write is left out.
+    """``requests.parquet`` back, in the trace's order; what an earlier version did not write has defaults.
 
     Raises InputError: it cannot be read, is cut, or is of another schema.
     """
+    return request_rows(read_request_table(path))
+
+
+def read_request_table(path: str | os.PathLike[str]) -> pa.Table:
+    """``requests.parquet`` as a table, checked: cheap, for who wants some of its rows. Raises InputError."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -79,9 +85,26 @@ def read_requests(path: str | os.PathLike[str]) -> tuple[RequestRow, ...]:
         if wrong:
             raise InputError(f"{name} has columns that are not those of {SCHEMA}: {', '.join(wrong)}{_AGAIN}")
         table.validate(full=True)
-        return _rows({column: _values(table[column]) for column in table.schema.names})
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError) as error:
         raise InputError(f"{name} cannot be read as Parquet: {error}{_AGAIN}") from None
+    if any(column.null_count for column in _list_values(table)):
+        raise InputError(f"{name} has lists with values missing{_AGAIN}")
+    return table
+
+
+def request_rows(table: pa.Table) -> tuple[RequestRow, ...]:
+    """The rows of what ``read_request_table`` gave, or of a part of it."""
+    columns = {name: _values(table[name]) for name in table.schema.names}
+    known = [name for name in RequestRow.__struct_fields__ if name in columns]
+    fates = zip(*(columns[f"{name}_tokens"] for name in ("prompt", *FATES)), strict=True)
+    values = zip(*(columns[name] for name in known), strict=True)
+    return tuple(
+        RequestRow(
+            tokens=TokenFates(**dict(zip(("prompt", *FATES), own, strict=True))),
+            **dict(zip(known, row, strict=True)),
+        )
+        for own, row in zip(fates, values, strict=True)
+    )
 
 
 def _misfits(schema: pa.Schema) -> list[str]:
@@ -96,15 +119,12 @@ def _misfits(schema: pa.Schema) -> list[str]:
     ]
 
 
-def _rows(columns: dict[str, Sequence[Any]]) -> tuple[RequestRow, ...]:
-    known = [name for name in RequestRow.__struct_fields__ if name in columns]
-    fates = zip(*(columns[f"{name}_tokens"] for name in ("prompt", *FATES)), strict=True)
-    tokens = [TokenFates(**dict(zip(("prompt", *FATES), row, strict=True))) for row in fates]
-    values = zip(*(columns[name] for name in known), strict=True)
-    return tuple(
-        RequestRow(tokens=own, **dict(zip(known, row, strict=True)))
-        for own, row in zip(tokens, values, strict=True)
-    )
+def _list_values(table: pa.Table) -> Iterator[pa.Array]:
+    import pyarrow as pa
+
+    for column in table.columns:
+        if pa.types.is_list(column.type):
+            yield from (chunk.values for chunk in column.chunks)
 
 
 def _values(column: pa.ChunkedArray) -> Sequence[Any]:
@@ -114,11 +134,12 @@ def _values(column: pa.ChunkedArray) -> Sequence[Any]:
     if not pa.types.is_list(column.type):
         values: list[Any] = column.to_pylist()
         return values
-    lists = column.combine_chunks()
-    if lists.values.null_count:
-        raise pa.ArrowInvalid("a list has a missing value")
-    offsets, flat = lists.offsets.to_pylist(), lists.values.to_pylist()
-    return [tuple(flat[start:end]) for start, end in itertools.pairwise(offsets)]
+    found: list[Any] = []
+    for lists in column.chunks:
+        offsets = lists.offsets.to_pylist()  # of a part of a table they do not begin at 0
+        flat = lists.values[offsets[0] : offsets[-1]].to_pylist()
+        found += (tuple(flat[a - offsets[0] : b - offsets[0]]) for a, b in itertools.pairwise(offsets))
+    return found
 
 
 def _bytes(path: str | os.PathLike[str]) -> bytes:
@@ -131,6 +152,6 @@ def _bytes(path: str | os.PathLike[str]) -> bytes:
 
 def _decoded(path: str | os.PathLike[str], content: bytes, type_: type[T]) -> T:
     try:
-        return msgspec.json.decode(content, type=type_)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return from_json(content, type_)
+    except msgspec.DecodeError as error:
         raise InputError(f"{os.fspath(path)!r} cannot be read: {error}{_AGAIN}") from None
