@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -63,6 +64,7 @@ def test_the_document_keeps_its_contract(keepwarm_cli: Keepwarm, trace: str) -> 
     assert ran.exit_code == 0, ran.output
     document = json.loads(ran.stdout)
     assert document["schema"] == "keepwarm.serving-sim/1"
+    assert document["input"]["trace_sha256"] == hashlib.sha256(Path(trace).read_bytes()).hexdigest()
     assert document["server"]["capacity_blocks"] == 20
     rows = document["rows"]
     assert [(row["scheduling"], row["eviction"], row["sessions"], row["seed"]) for row in rows] == [
@@ -78,6 +80,35 @@ def test_the_document_keeps_its_contract(keepwarm_cli: Keepwarm, trace: str) -> 
         assert list(row["ttft_s"]) == ["p50", "p99"]
         assert list(row["queue_wait_s"]) == ["p99", "max"]
         assert row["requests"] == 3 * row["sessions"]
+
+
+def test_timelines_are_files_of_the_runs_of_the_document(
+    keepwarm_cli: Keepwarm, trace: str, tmp_path: Path
+) -> None:
+    wanted = (
+        "simulate",
+        "serving",
+        trace,
+        *SMALL,
+        "--json",
+        "--scheduling",
+        "fcfs,active-set",
+        "--sessions",
+        "4",
+    )
+    folder = tmp_path / "new" / "timelines"
+    ran = keepwarm_cli(*wanted, "--timelines", str(folder))
+    assert ran.exit_code == 0, ran.output
+    assert ran.stdout == keepwarm_cli(*wanted).stdout
+    document = json.loads(ran.stdout)
+    for row in document["rows"]:
+        timeline = json.loads((folder / f"timeline-{row['scheduling']}-lru-4-0.json").read_bytes())
+        assert timeline["schema"] == "keepwarm.serving-timeline/1"
+        assert timeline["trace_sha256"] == document["input"]["trace_sha256"]
+        for key in ("scheduling", "eviction", "seed", "makespan_s", "session_completion_s"):
+            assert timeline[key] == row[key]
+        assert [len(one["end_s"]) for one in timeline["sessions"]] == [3] * 4
+    assert len(list(folder.iterdir())) == len(document["rows"])
 
 
 def test_the_table_says_what_it_shows(keepwarm_cli: Keepwarm, trace: str) -> None:
@@ -118,6 +149,7 @@ def test_the_same_bytes_whatever_the_hash_seed(trace: str) -> None:
         (["--host-memory-gib", "1"], "no link to host memory"),
         (["--tool-durations", "missing.csv"], "missing.csv"),
         (["--capacity-tokens", "96"], "0 of 6 fit"),
+        (["--timelines", __file__], "test_simulate_serving.py"),
     ],
 )
 def test_wrong_calls_are_one_line(

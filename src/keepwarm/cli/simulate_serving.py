@@ -107,6 +107,10 @@ ToolDurations = Annotated[
 Processes = Annotated[
     int, typer.Option("--processes", metavar="N", min=1, max=256, help="Runs computed at once.")
 ]
+Timelines = Annotated[
+    Path | None,
+    typer.Option("--timelines", metavar="DIR", help="Also what happened to each session, a file a run."),
+]
 
 
 def command(
@@ -124,6 +128,7 @@ def command(
     reuse_model: ReuseModelFile = None,
     tool_durations: ToolDurations = None,
     processes: Processes = 1,
+    timelines: Timelines = None,
     format: shared.Format = "auto",  # noqa: A002 - the option's name in the contract
     tokenizer: shared.Tokenizer = None,
     chat_template: shared.ChatTemplate = None,
@@ -139,7 +144,8 @@ def command(
     from keepwarm.serving.options import ServingOptions
     from keepwarm.serving.profile import load_profile
     from keepwarm.serving.report.base import serving_report
-    from keepwarm.workload.load import LoadOptions, load_workload
+    from keepwarm.serving.timeline_files import TimelineFolder, make_folder
+    from keepwarm.workload.load import LoadOptions, load_recording
 
     evictions = shared.names(eviction)
     base = ServingOptions(
@@ -151,10 +157,13 @@ def command(
         host_memory_gib=host_memory_gib,
         reuse_model=_model(reuse_model),
     )
+    if timelines is not None:
+        make_folder(timelines)
     with progress_bar() as progress:
-        workload = load_workload(
+        recording = load_recording(
             trace, LoadOptions(format, tokenizer, chat_template, block_size), progress=progress
         )
+        workload, sha256 = recording.workload, recording.trace.sha256
         if tool_durations is not None:
             wants_model = base.reuse_model is None and "cachewise" in evictions
             commanded = with_commands(workload, tool_durations, gap_scale=gap_scale, wants_model=wants_model)
@@ -167,8 +176,9 @@ def command(
             sessions=shared.counts(sessions),
             seeds=[int(word) for word in shared.names(seed)],
         )
-        rows = simulate_all(workload, runs, processes=processes, progress=progress)
-    _write(serving_report(trace, workload, base, rows), json=json)
+        folder = None if timelines is None else TimelineFolder(timelines, sha256)
+        rows = simulate_all(workload, runs, processes=processes, progress=progress, timelines=folder)
+    _write(serving_report(trace, workload, base, rows, trace_sha256=sha256), json=json)
 
 
 def _write(report: ServingReport, *, json: bool) -> None:

@@ -97,12 +97,13 @@ class StepResult:
     """What one step did, each list in the order in which it happened.
 
     ``scheduled``: tokens computed per request, in batch order. ``hit_tokens``: of each request admitted,
-    be it again after a preemption. ``evicted``: hashes that had to go. ``preempted`` and ``finished``:
-    requests that lost their blocks and that ended.
+    be it again after a preemption; of them, ``reloaded_tokens`` were read from elsewhere. ``evicted``: hashes
+    that had to go. ``preempted`` and ``finished``: requests that lost their blocks and that ended.
     """
 
     scheduled: dict[RequestId, int] = field(default_factory=dict)
     hit_tokens: dict[RequestId, int] = field(default_factory=dict)
+    reloaded_tokens: dict[RequestId, int] = field(default_factory=dict)
     evicted: list[BlockHash] = field(default_factory=list)
     preempted: list[RequestId] = field(default_factory=list)
     finished: list[RequestId] = field(default_factory=list)

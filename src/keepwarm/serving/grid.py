@@ -6,7 +6,7 @@ import multiprocessing
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from itertools import product
+from itertools import product, repeat
 
 from keepwarm._errors import InputError
 from keepwarm._progress import Progress, Silent
@@ -14,6 +14,8 @@ from keepwarm.serving.options import ServingOptions
 from keepwarm.serving.row import Row
 from keepwarm.serving.rules import check_eviction, queue_order
 from keepwarm.serving.simulate import check_run, simulate
+from keepwarm.serving.timeline_files import TimelineFolder, make_folder
+from keepwarm.serving.timeline_recorder import record
 from keepwarm.workload.base import Workload
 
 _shared: list[Workload] = []  # of a worker process
@@ -40,10 +42,11 @@ def simulate_all(
     *,
     processes: int = 1,
     progress: Progress | None = None,
+    timelines: TimelineFolder | None = None,
 ) -> list[Row]:
-    """The rows in the order of ``runs``, whoever computes them.
+    """The rows in the order of ``runs``, whoever computes them; with ``timelines``, a file of each run there.
 
-    Raises InputError for the first run that cannot be, before any is done.
+    Raises InputError for the first run that cannot be, before any is done, or a file that cannot be written.
     """
     for run in runs:
         queue_order(run.scheduling)
@@ -51,27 +54,39 @@ def simulate_all(
         check_run(workload, run)
     if processes < 1:
         raise InputError(f"processes is {processes!r}; give at least 1")
+    if timelines is not None:
+        make_folder(timelines.path)
     heard = progress or Silent()
     heard.stage("simulating", len(runs))
     rows = []
-    for row in _rows(workload, runs, min(processes, len(runs))):
+    for row in _rows(workload, runs, min(processes, len(runs)), timelines):
         rows.append(row)
         heard.advance()
     return rows
 
 
-def _rows(workload: Workload, runs: Sequence[ServingOptions], processes: int) -> Iterator[Row]:
+def _rows(
+    workload: Workload, runs: Sequence[ServingOptions], processes: int, timelines: TimelineFolder | None
+) -> Iterator[Row]:
     if processes <= 1:
-        yield from (simulate(workload, run) for run in runs)
+        yield from (_row(workload, run, timelines) for run in runs)
         return
     context = multiprocessing.get_context("spawn")  # a fork of a process with threads may hang
     with ProcessPoolExecutor(processes, context, initializer=_share, initargs=(workload,)) as pool:
-        yield from pool.map(_simulate_shared, runs)
+        yield from pool.map(_row_of_shared, runs, repeat(timelines))
+
+
+def _row(workload: Workload, run: ServingOptions, timelines: TimelineFolder | None) -> Row:
+    if timelines is None:
+        return simulate(workload, run)
+    recorded = record(workload, run, trace_sha256=timelines.trace_sha256)
+    timelines.write(run, recorded.timeline)
+    return recorded.row
 
 
 def _share(workload: Workload) -> None:
     _shared.append(workload)
 
 
-def _simulate_shared(run: ServingOptions) -> Row:
-    return simulate(_shared[0], run)
+def _row_of_shared(run: ServingOptions, timelines: TimelineFolder | None) -> Row:
+    return _row(_shared[0], run, timelines)

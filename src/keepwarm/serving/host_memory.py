@@ -119,6 +119,7 @@ class TieredEngine(GlidingEngine):
         result.evicted += evicted
         self._loading_blocks += found_blocks - len(hits)
         self.reloaded_blocks += found_blocks - len(hits)
+        result.reloaded_tokens[state.request.id] = (found_blocks - len(hits)) * block_size
         if not state.request.skip_reads:
             self.lookups.count(state, len(hits) * block_size)
         self._start(state, found_blocks, tokens, result)

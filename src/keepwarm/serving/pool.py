@@ -62,6 +62,10 @@ class ServingPool(BlockPool):
         """As the pool's."""
         return block_hash in self._first
 
+    def count_cached(self, hashes: Iterable[BlockHash]) -> int:
+        """How many of ``hashes`` a look-up would find here. Does not mutate."""
+        return sum(map(self._first.__contains__, hashes))
+
     def blocks_in_use(self, blocks: Sequence[BlockId]) -> int:
         """How many of ``blocks`` a request uses. Does not mutate."""
         return len(blocks) - list(map(self.ref_counts.__getitem__, blocks)).count(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 from keepwarm._errors import InputError
@@ -29,12 +30,17 @@ CHEAP_RELOAD = 0.25  # of what computing a token costs: below it, nobody has to 
 
 
 def simulate(
-    workload: Workload, options: ServingOptions, *, order: type[QueueOrder[RequestState]] | None = None
+    workload: Workload,
+    options: ServingOptions,
+    *,
+    order: type[QueueOrder[RequestState]] | None = None,
+    loop: Callable[..., Loop] = Loop,
 ) -> Row:
     """Run ``workload`` on the modelled server. Raises InputError for options that no run could have.
 
     The cache is simulated at the workload's own block size: M tokens are M // block_size blocks. ``order``
-    is a queue order in place of the one named ``options.scheduling``, say one tuned otherwise.
+    is a queue order in place of the one named ``options.scheduling``, say one tuned otherwise; ``loop`` makes
+    the loop, say one that is watched.
     """
     config, cast = check_run(workload, options)
     costs = options.profile.coefficients()
@@ -57,7 +63,7 @@ def simulate(
     engine.prefill_s_per_token = prefill_s_per_token
     clients = Clients(cast, options.gap_scale)
     told = options.eviction != Oracle.name  # which knows when people answer, too
-    ledger = Loop(engine, clients, costs, cast.measured, gaps_s=gaps_s, tells_humans=told).run()
+    ledger = loop(engine, clients, costs, cast.measured, gaps_s=gaps_s, tells_humans=told).run()
     return row_of(options, ledger, _alone(ledger, config, costs), config.block_size)
 
 

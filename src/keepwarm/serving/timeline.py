@@ -14,12 +14,17 @@ class SessionTimeline(msgspec.Struct, frozen=True, kw_only=True):
     """One session; lists have an entry a request, in order, seconds from the start of the run.
 
     A request waits from ``arrival_s`` to ``admitted_s``, prefills to ``first_token_s``, decodes to ``end_s``.
-    Of ``prompt_tokens``, ``hit_tokens`` were in the cache; ``recomputed_tokens`` had been in it, were evicted
-    and were computed again, ``reloaded_tokens`` came from host memory. ``gap``: what the session did after
-    the answer: the name of a tool, ``human``, ``unknown``, or ``end`` for the last.
+    Of ``prompt_tokens``, ``hit_tokens`` were in the cache when it was first admitted. ``recomputed_tokens``
+    are of blocks that had been cached before and were computed again, ``reloaded_tokens`` came from host
+    memory; both are of full blocks, answers and what followed a preemption included, and add up over
+    sessions to what the run's row counts. ``gap``: what the session did after the answer: the name of a
+    tool (``tool`` where nobody named it), ``human``, ``unknown``, or ``end`` for the last. Sessions that are
+    not ``measured`` are in no figure of the row; of theirs, requests that the end of the run cut off are
+    left out.
     """
 
     id: str
+    measured: bool = True
     arrival_s: list[float]
     admitted_s: list[float]
     first_token_s: list[float]
@@ -34,9 +39,13 @@ class SessionTimeline(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkingSet(msgspec.Struct, frozen=True, kw_only=True):
-    """Over time: ``wanted_tokens`` is what all live sessions would hold, ``cached_tokens`` what of it is there.
+    """Over time: ``wanted_tokens`` is what all live sessions would hold, ``cached_tokens`` what is there.
 
-    ``waiting`` and ``running`` count requests.
+    A live session wants the full blocks of its latest request, from its arrival on those of the prompt and
+    then those of the answer as they fill, until it ends; blocks of several sessions count once. What host
+    memory holds is not cached. ``waiting`` and ``running`` count requests. Points are events (an arrival, an
+    end of a step at which somebody was admitted, sampled, preempted or ended), at most ``MOST_POINTS`` of
+    them: of each stretch of time the extremes of all four are kept.
     """
 
     at_s: list[float]
@@ -47,7 +56,10 @@ class WorkingSet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Timeline(msgspec.Struct, frozen=True, kw_only=True):
-    """The document: one run under one queue order and one eviction."""
+    """The document: one run under one queue order and one eviction.
+
+    ``makespan_s`` is the row's, and counts from ``measured_from_s``, the first start of a measured session.
+    """
 
     schema: str = SCHEMA
     trace_sha256: str
@@ -59,6 +71,10 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     block_size: int
     step_tokens: int
     makespan_s: float
-    session_completion_s: float  # the mean over sessions of their summed request latencies
+    session_completion_s: float  # the mean over measured sessions of their summed request latencies
+    measured_from_s: float = 0.0
+    population: str = "together"
+    gap_scale: float = 1.0
+    host_memory_gib: float = 0.0
     sessions: list[SessionTimeline]
     working_set: WorkingSet

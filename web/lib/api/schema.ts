@@ -619,6 +619,8 @@ export interface components {
         /**
          * Diagnosis
          * @description The whole answer. ``rows`` is left out of ``--json`` (it goes to Parquet).
+         *
+         *     ``options`` are those it was asked for with, so that a simulation can be repeated.
          */
         Diagnosis: {
             /** @default keepwarm.diagnosis/1 */
@@ -631,6 +633,17 @@ export interface components {
             hit_rate_if_fixed: number;
             call_sites: components["schemas"]["CallSite"][];
             findings: components["schemas"]["Finding"][];
+            /**
+             * @default {
+             *       "format": "auto",
+             *       "tokenizer": null,
+             *       "chat_template": null,
+             *       "block_size": null,
+             *       "capacity_blocks": null,
+             *       "ttl_s": null
+             *     }
+             */
+            options: components["schemas"]["Options"];
             /** @default [] */
             rows: components["schemas"]["RequestRow"][];
         };
@@ -760,6 +773,24 @@ export interface components {
             note: string;
         };
         /**
+         * Options
+         * @description How to read, render and simulate a trace.
+         */
+        Options: {
+            /** @default auto */
+            format: string;
+            /** @default null */
+            tokenizer: string | null;
+            /** @default null */
+            chat_template: string | null;
+            /** @default null */
+            block_size: number | null;
+            /** @default null */
+            capacity_blocks: number | null;
+            /** @default null */
+            ttl_s: number | null;
+        };
+        /**
          * RequestRow
          * @description One request of the diagnosis: a row of ``requests.parquet`` and of ``explain``.
          */
@@ -786,6 +817,14 @@ export interface components {
             break_here: string;
             /** @default  */
             break_there: string;
+            /** @default [] */
+            break_before_tokens: number[];
+            /** @default [] */
+            break_here_tokens: number[];
+            /** @default [] */
+            break_there_tokens: number[];
+            /** @default null */
+            break_byte: number | null;
             /** @default [] */
             causes: string[];
         };
@@ -1076,7 +1115,8 @@ export interface components {
          * @description The guard's verdict. ``digest_holds``: nobody edited it since.
          *
          *     ``approvals`` are those of the file beside it, ``approvals_path`` where that is, relative to the folder:
-         *     what ``keepwarm verify --approve`` is to be given next. ``saved_masked``: outputs were masked when written.
+         *     what ``keepwarm verify --approve`` is to be given next. ``saved_masked``: outputs were masked when
+         *     written.
          */
         VerdictAnswer: {
             id: string;
@@ -1128,24 +1168,6 @@ export interface components {
         FileSha256: {
             name: string;
             sha256: string;
-        };
-        /**
-         * Options
-         * @description How to read, render and simulate a trace.
-         */
-        Options: {
-            /** @default auto */
-            format: string;
-            /** @default null */
-            tokenizer: string | null;
-            /** @default null */
-            chat_template: string | null;
-            /** @default null */
-            block_size: number | null;
-            /** @default null */
-            capacity_blocks: number | null;
-            /** @default null */
-            ttl_s: number | null;
         };
         /**
          * Answer
@@ -2379,6 +2401,8 @@ export interface components {
          */
         keepwarm_serving_report_base_Input: {
             path: string;
+            /** @default  */
+            trace_sha256: string;
             block_size: number;
             sessions: number;
             requests: number;
@@ -2470,6 +2494,8 @@ export interface components {
         /**
          * Timeline
          * @description The document: one run under one queue order and one eviction.
+         *
+         *     ``makespan_s`` is the row's, and counts from ``measured_from_s``, the first start of a measured session.
          */
         Timeline: {
             /** @default keepwarm.serving-timeline/1 */
@@ -2484,6 +2510,14 @@ export interface components {
             step_tokens: number;
             makespan_s: number;
             session_completion_s: number;
+            /** @default 0 */
+            measured_from_s: number;
+            /** @default together */
+            population: string;
+            /** @default 1 */
+            gap_scale: number;
+            /** @default 0 */
+            host_memory_gib: number;
             sessions: components["schemas"]["SessionTimeline"][];
             working_set: components["schemas"]["WorkingSet"];
         };
@@ -2492,12 +2526,18 @@ export interface components {
          * @description One session; lists have an entry a request, in order, seconds from the start of the run.
          *
          *     A request waits from ``arrival_s`` to ``admitted_s``, prefills to ``first_token_s``, decodes to ``end_s``.
-         *     Of ``prompt_tokens``, ``hit_tokens`` were in the cache; ``recomputed_tokens`` had been in it, were evicted
-         *     and were computed again, ``reloaded_tokens`` came from host memory. ``gap``: what the session did after
-         *     the answer: the name of a tool, ``human``, ``unknown``, or ``end`` for the last.
+         *     Of ``prompt_tokens``, ``hit_tokens`` were in the cache when it was first admitted. ``recomputed_tokens``
+         *     are of blocks that had been cached before and were computed again, ``reloaded_tokens`` came from host
+         *     memory; both are of full blocks, answers and what followed a preemption included, and add up over
+         *     sessions to what the run's row counts. ``gap``: what the session did after the answer: the name of a
+         *     tool (``tool`` where nobody named it), ``human``, ``unknown``, or ``end`` for the last. Sessions that are
+         *     not ``measured`` are in no figure of the row; of theirs, requests that the end of the run cut off are
+         *     left out.
          */
         SessionTimeline: {
             id: string;
+            /** @default true */
+            measured: boolean;
             arrival_s: number[];
             admitted_s: number[];
             first_token_s: number[];
@@ -2512,9 +2552,13 @@ export interface components {
         };
         /**
          * WorkingSet
-         * @description Over time: ``wanted_tokens`` is what all live sessions would hold, ``cached_tokens`` what of it is there.
+         * @description Over time: ``wanted_tokens`` is what all live sessions would hold, ``cached_tokens`` what is there.
          *
-         *     ``waiting`` and ``running`` count requests.
+         *     A live session wants the full blocks of its latest request, from its arrival on those of the prompt and
+         *     then those of the answer as they fill, until it ends; blocks of several sessions count once. What host
+         *     memory holds is not cached. ``waiting`` and ``running`` count requests. Points are events (an arrival, an
+         *     end of a step at which somebody was admitted, sampled, preempted or ended), at most ``MOST_POINTS`` of
+         *     them: of each stretch of time the extremes of all four are kept.
          */
         WorkingSet: {
             at_s: number[];

@@ -15,6 +15,7 @@ class Input(msgspec.Struct, frozen=True, kw_only=True):
     """The trace as a workload. ``skipped``: a line for each request left out."""
 
     path: str
+    trace_sha256: str = ""  # empty in documents of before it was told
     block_size: int
     sessions: int
     requests: int
@@ -49,13 +50,16 @@ class ServingReport(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[Row, ...]
 
 
-def serving_report(path: str, workload: Workload, base: ServingOptions, rows: Sequence[Row]) -> ServingReport:
+def serving_report(
+    path: str, workload: Workload, base: ServingOptions, rows: Sequence[Row], *, trace_sha256: str
+) -> ServingReport:
     """``base`` is what all rows have in common."""
     profile = base.profile
     capacity_tokens = base.capacity_tokens or profile.capacity_tokens
     return ServingReport(
         input=Input(
             path=path,
+            trace_sha256=trace_sha256,
             block_size=workload.block_size,
             sessions=len(workload.sessions),
             requests=sum(len(session.turns) for session in workload.sessions),
