@@ -1,4 +1,4 @@
-"""``python -m scripts.generate_causes [--check]``: ``web/lib/causes.json``, causes as the dashboard has them."""
+"""``python -m scripts.generate_causes [--check]``: ``web/lib/causes.json``, the causes as the rules say."""
 
 from __future__ import annotations
 
