@@ -30,7 +30,7 @@ export class Server {
 
   /** Start `keepwarm serve` on a free port; the address it prints holds the token. */
   static async start(folder: string, ...options: string[]): Promise<Server> {
-    const child = spawn(PYTHON, ["-m", "keepwarm", "serve", folder, "--port", "0", ...options], {
+    const child = spawn(PYTHON, ["-m", "keepwarm", "serve", folder, "--port", "0", "--no-open", ...options], {
       cwd: REPOSITORY,
       stdio: ["ignore", "pipe", "pipe"],
     });

@@ -16,6 +16,11 @@ declare module "vitest" {
 export default function setUp(project: TestProject): () => void {
   if (!existsSync(join(BUILT, "index.html"))) throw new Error(`${BUILT} has no dashboard; run: make web`);
   if (!existsSync(CHROMIUM)) throw new Error(`${CHROMIUM} is not there; run: make test-web`);
+  const made = process.env["KEEPWARM_TEST_RESULTS"]; // a folder that scripts.results made before, to save its seconds
+  if (made !== undefined) {
+    project.provide("results", made);
+    return () => undefined;
+  }
   const folder = mkdtempSync(join(tmpdir(), "keepwarm-e2e-"));
   const results = join(folder, "results");
   execFileSync(PYTHON, ["-m", "scripts.results", results], { cwd: REPOSITORY, stdio: ["ignore", "ignore", "inherit"] });
