@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import zlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
@@ -30,7 +29,7 @@ class TypedSlot(msgspec.Struct, frozen=True, kw_only=True):
     """A slot of a stable text with its type, and stable text around it.
 
     ``ranges`` by row. ``values`` are those of the first rows only, and cut where they are very
-    long; ``varying`` are the rows whose value is not that of the row before.
+    long; ``varying`` are the rows whose value is not that of the row before, ``distinct`` counts all values.
     """
 
     place: Place
@@ -42,6 +41,7 @@ class TypedSlot(msgspec.Struct, frozen=True, kw_only=True):
     first_value: str
     values: Mapping[int, str]
     varying: tuple[int, ...]
+    distinct: int
 
 
 class SlotValues:
@@ -59,7 +59,7 @@ class SlotValues:
         if not self.ranges:
             self.first_value = value
         self.ranges[index] = found
-        self._digests[index] = zlib.crc32(value.encode("utf-8", "surrogatepass"))
+        self._digests[index] = hash(value)  # of 64 bits; only compared with each other
         if len(self._seen) < _VALUES_KEPT:
             seen = seen_at(text, found.start, found.end, session, time_s)
             self._seen[index] = seen._replace(value=value[:_VALUE_CHARS], context=seen.context[:_VALUE_CHARS])
@@ -76,6 +76,10 @@ class SlotValues:
         """Rows whose value is not that of the row before."""
         order = sorted(self._digests)
         return tuple(b for a, b in itertools.pairwise(order) if self._digests[a] != self._digests[b])
+
+    def distinct(self) -> int:
+        """How many different values there are."""
+        return len(set(self._digests.values()))
 
 
 class SlotFinder:
@@ -195,4 +199,5 @@ def _typed_slot(place: Place, skeleton: Skeleton, n: int, values: SlotValues, ki
         first_value=values.first_value,
         values=values.values(),
         varying=values.varying(),
+        distinct=values.distinct(),
     )
