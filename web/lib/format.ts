@@ -31,6 +31,16 @@ export function factor(value: number): string {
   return `${value.toFixed(2)}×`;
 }
 
+const SOME_TIME_IN_1990_S = 631_152_000;
+
+/** A recorded time: as a date where it is one, else as seconds since the trace began to count. */
+export function moment(time_s: number): string {
+  if (time_s < SOME_TIME_IN_1990_S) return seconds(time_s);
+  const date = new Date(time_s * 1000);
+  if (Number.isNaN(date.getTime())) return seconds(time_s);
+  return `${date.toISOString().slice(0, 19).replace("T", " ")} UTC`;
+}
+
 // Characters that would turn, hide or move what stands around them are shown as what they are.
 const UNSEEN = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 
