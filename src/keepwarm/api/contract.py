@@ -1,7 +1,7 @@
 """How OpenAPI learns the types of answers and bodies: from the records themselves, said once.
 
-A route says ``**answer(Type)`` and ``**body(Type)``; ``openapi`` puts their JSON schemas where the routes refer
-to them. Nothing is converted on the way: answers are encoded by msgspec, bodies are decoded by it.
+A route says ``**answer(Type)`` and ``**body(Type)``; ``openapi`` puts their JSON schemas where the routes
+refer to them. Nothing is converted on the way: answers are encoded by msgspec, bodies are decoded by it.
 """
 
 from __future__ import annotations

@@ -21,3 +21,16 @@ class Conflict(InputError):
 
 class TooLong(InputError):
     """A body is longer than any that is meant."""
+
+
+_STATUSES: tuple[tuple[type[Exception], int], ...] = (
+    (NoSuchResult, 404),
+    (Conflict, 409),
+    (TooLong, 413),
+    (InputError, 422),
+)
+
+
+def status_of(error: Exception) -> int | None:
+    """The status that says it, None: it is no one's fault but ours."""
+    return next((status for kind, status in _STATUSES if isinstance(error, kind)), None)

@@ -21,6 +21,7 @@ from keepwarm.cli import (
     record,
     replay,
     reuse,
+    serve,
     sessions,
     simulate,
     task,
@@ -52,6 +53,7 @@ task.app.command("run")(agent.command)
 app.command("verify")(verify.command)
 app.command("replay")(replay.command)
 app.command("compare")(compare.command)
+app.command("serve")(serve.command)
 app.add_typer(evidence.app, name="evidence")
 app.command("pressure")(pressure.command)
 app.add_typer(canary.app, name="canary")

@@ -30,6 +30,7 @@ class PromptMap(msgspec.Struct, frozen=True, kw_only=True):
     total: int  # requests of all pages
     most_prompt_tokens: int  # of all pages
     index: list[int]
+    id: list[str]
     prompt_tokens: list[int]
     time_s: list[float | None]
     session: list[int]

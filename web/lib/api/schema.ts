@@ -838,13 +838,16 @@ export interface components {
         /**
          * CallSiteRow
          * @description A line of the leaderboard. Both rates are simulated; ``findings`` most recoverable first.
+         *
+         *     ``tokens``: None where the diagnosis was saved without its requests.
          */
         CallSiteRow: {
             id: string;
             name: string;
             requests: number;
             sessions: number;
-            tokens: components["schemas"]["TokenFates"];
+            tokens: components["schemas"]["TokenFates"] | null;
+            prompt_tokens: number;
             lost_tokens: number;
             hit_rate: number;
             hit_rate_if_fixed: number;
@@ -897,6 +900,7 @@ export interface components {
             total: number;
             most_prompt_tokens: number;
             index: number[];
+            id: string[];
             prompt_tokens: number[];
             time_s: (number | null)[];
             session: number[];
@@ -2169,6 +2173,8 @@ export interface components {
             curve: components["schemas"]["Curve"] | null;
             /** @default null */
             sampled_curve: components["schemas"]["SampledCurve"] | null;
+            /** @default null */
+            if_fixed: components["schemas"]["IfFixed"] | null;
         };
         /**
          * InputInfo
@@ -2267,6 +2273,8 @@ export interface components {
             reuse_after_eviction: components["schemas"]["ReuseAfterEviction"] | null;
             cut_answers: number;
             /** @default null */
+            reuse_after_eviction_histogram: components["schemas"]["ReuseHistogram"] | null;
+            /** @default null */
             kv_gib: number | null;
             /** @default null */
             recorded_hits: components["schemas"]["HitResidual"] | null;
@@ -2284,6 +2292,17 @@ export interface components {
             p50_blocks: number;
             p90_blocks: number;
             p99_blocks: number;
+        };
+        /**
+         * ReuseHistogram
+         * @description The same whole: evicted ``blocks`` asked for again after no more than ``up_to_blocks``, by powers of two.
+         *
+         *     Bin ``i`` counts from ``up_to_blocks[i - 1] + 1`` on, the first from 1; the last bin is not empty.
+         *     ``blocks`` add up to ``evicted_then_requested_blocks``.
+         */
+        ReuseHistogram: {
+            up_to_blocks: number[];
+            blocks: number[];
         };
         /**
          * HitResidual
@@ -2384,6 +2403,17 @@ export interface components {
             hit_tokens: number;
             hit_rate: number;
             error: number;
+        };
+        /**
+         * IfFixed
+         * @description The trace as if ``findings`` of its diagnosis were repaired: those whose repair changes prompts.
+         *
+         *     The ``curve`` has the capacities of the recorded one, as far as they hold the largest prompt. Simulated.
+         */
+        IfFixed: {
+            ceiling: components["schemas"]["Ceiling"];
+            curve: components["schemas"]["Curve"] | null;
+            findings: string[];
         };
         /**
          * ServingReport

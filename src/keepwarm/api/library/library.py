@@ -11,19 +11,29 @@ from typing import NamedTuple
 
 from keepwarm._errors import InputError
 from keepwarm._text import encodable
+from keepwarm.api.library.kinds.base import Head
 from keepwarm.api.library.recognise import Recognised, read_bytes, recognise
 from keepwarm.api.library.walk import Seen, walk
 from keepwarm.api.problems import NoSuchResult
 from keepwarm.api.schema.library import Item, Kind
 
-_Stamp = tuple[int, int]  # size in bytes, time of the last change in nanoseconds
+
+class Stamp(NamedTuple):
+    """What tells that a file was written again."""
+
+    size_bytes: int
+    modified_ns: int
 
 
 class Found(NamedTuple):
-    """A result and the file that was recognised: a document, within the served folder."""
+    """A result and the file that was recognised: a document, within the served folder.
+
+    ``head`` has what the library read of it, None where it is broken or too large to be read for a list.
+    """
 
     item: Item
     path: Path
+    head: Head | None = None
 
     def read(self) -> bytes:
         """The document as it stands. Raises InputError."""
@@ -37,7 +47,7 @@ class Found(NamedTuple):
     def beside(self, name: str) -> Path | None:
         """A plain file of that name in the same folder, None: there is none. No link is one."""
         path = self.path.with_name(name)
-        return path if _plain_stamp(str(path)) is not None else None
+        return path if plain_stamp(str(path)) is not None else None
 
 
 class _Known(NamedTuple):
@@ -60,11 +70,15 @@ class Library:
 
     def items(self, kind: Kind | None = None) -> tuple[Item, ...]:
         """What is there now, newest first. Looks again if files changed; never raises for a bad file."""
+        return tuple(found.item for found in self.all(kind))
+
+    def all(self, kind: Kind | None = None) -> tuple[Found, ...]:
+        """``items`` with their files."""
         with self._lock:
             self._look()
-            found = [each.item for each in self._results.values()]
-        wanted = [item for item in found if kind is None or item.kind == kind]
-        return tuple(sorted(wanted, key=lambda item: (-item.modified_s, item.path)))
+            found = list(self._results.values())
+        wanted = [each for each in found if kind is None or each.item.kind == kind]
+        return tuple(sorted(wanted, key=lambda each: (each.item.modified_s, each.item.path), reverse=True))
 
     def find(self, id: str, kind: Kind) -> Found:  # noqa: A002 - as the answer calls it
         """The result with that id. Raises NoSuchResult; InputError: it is there and cannot be read."""
@@ -97,9 +111,8 @@ class Library:
 
     def _is_as_known(self, found: Found) -> bool:
         """Whether its file, and no link to elsewhere, is still what was recognised."""
-        relative = found.path.relative_to(self.root).as_posix()
-        seen = self._known[relative].seen
-        if _plain_stamp(seen.path) != (seen.size_bytes, seen.modified_ns):
+        seen = self._known[found.path.relative_to(self.root).as_posix()].seen
+        if plain_stamp(seen.path) != (seen.size_bytes, seen.modified_ns):
             return False
         return os.path.realpath(seen.path) == seen.path
 
@@ -116,16 +129,16 @@ def _found(seen: Seen, result: Recognised) -> Found:
         title=encodable(result.title),
         path=encodable(seen.relative),
         modified_s=seen.modified_ns / 1e9,
-        trace_sha256=result.trace_sha256,
+        trace_sha256=None if result.head is None else result.head.trace_sha256(),
         problem=result.problem,
     )
-    return Found(item, Path(seen.path))
+    return Found(item, Path(seen.path), result.head)
 
 
-def _plain_stamp(path: str) -> _Stamp | None:
-    """Size and time of change of a plain file; None: it is none, or is gone."""
+def plain_stamp(path: str) -> Stamp | None:
+    """Of a plain file; None: it is none, or is gone. A link is none."""
     try:
         told = os.lstat(path)
     except (OSError, ValueError):
         return None
-    return (told.st_size, told.st_mtime_ns) if stat.S_ISREG(told.st_mode) else None
+    return Stamp(told.st_size, told.st_mtime_ns) if stat.S_ISREG(told.st_mode) else None

@@ -21,11 +21,11 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 
 
 class Recognised(NamedTuple):
-    """A result. ``problem``: why it cannot be shown."""
+    """A result. ``head`` is None where it is broken or too large; ``problem``: why it cannot be shown."""
 
     kind: type[Head]
     title: str
-    trace_sha256: str | None
+    head: Head | None = None
     problem: str | None = None
 
 
@@ -94,7 +94,7 @@ def _judged(kind: type[Head], name: str, content: bytes) -> Recognised:
         return _broken(
             kind, name, f"is no {kind.schema_name} that can be read: {error}; write it again: {kind.made_by}"
         )
-    return Recognised(kind, head.title(), head.trace_sha256())
+    return Recognised(kind, head.title(), head)
 
 
 def _judged_by_ends(kind: type[Head], name: str, head: bytes, tail: bytes) -> Recognised:
@@ -103,8 +103,8 @@ def _judged_by_ends(kind: type[Head], name: str, head: bytes, tail: bytes) -> Re
     try:
         told = msgspec.convert(_members(head), kind)
     except (msgspec.ValidationError, RecursionError):  # what the title needs stands further behind
-        return Recognised(kind, name, None)
-    return Recognised(kind, told.title(), told.trace_sha256())
+        return Recognised(kind, name)
+    return Recognised(kind, told.title(), told)
 
 
 def _broken(kind: type[Head], name: str, what: str) -> Recognised:

@@ -27,13 +27,17 @@ class DiagnosisAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CallSiteRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of the leaderboard. Both rates are simulated; ``findings`` most recoverable first."""
+    """A line of the leaderboard. Both rates are simulated; ``findings`` most recoverable first.
+
+    ``tokens``: None where the diagnosis was saved without its requests.
+    """
 
     id: str
     name: str
     requests: int
     sessions: int
-    tokens: TokenFates
+    tokens: TokenFates | None
+    prompt_tokens: int
     lost_tokens: int
     hit_rate: float
     hit_rate_if_fixed: float
@@ -47,6 +51,7 @@ class CallSites(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Order = Literal["time", "lost", "prompt", "hit_rate"]
+"""In time; most lost tokens, longest prompt or lowest hit rate first."""
 
 
 class Requests(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,6 +7,10 @@ import msgspec
 from keepwarm.api.library.kinds.base import Head, TraceInput
 
 
+class _Input(TraceInput, frozen=True, kw_only=True):
+    trace_sha256: str | None = None
+
+
 class _Row(msgspec.Struct, frozen=True, kw_only=True):
     scheduling: str
     eviction: str
@@ -19,7 +23,7 @@ class ServingSimulationHead(Head, frozen=True, kw_only=True):
     schema_name = "keepwarm.serving-sim/1"
     made_by = "keepwarm simulate serving TRACE --json"
 
-    input: TraceInput
+    input: _Input
     rows: tuple[_Row, ...]
 
     def title(self) -> str:
@@ -27,4 +31,4 @@ class ServingSimulationHead(Head, frozen=True, kw_only=True):
         return f"{self.input.name}: {rules or 'no runs'} (simulated)"
 
     def trace_sha256(self) -> str | None:
-        return self.input.sha256
+        return self.input.trace_sha256

@@ -1,0 +1,102 @@
+"""The first page's answers: what loses most, what was measured, whether behaviour changed."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+
+import msgspec
+from msgspec.structs import replace
+
+from keepwarm._errors import InputError
+from keepwarm._json import from_json
+from keepwarm.api.diagnoses.call_sites import call_site_rows
+from keepwarm.api.diagnoses.shelf import Opened, Shelf
+from keepwarm.api.library.kinds.verdict import VerdictHead
+from keepwarm.api.library.library import Library
+from keepwarm.api.schema.diagnosis import CallSiteRow
+from keepwarm.api.schema.library import Behaviour, MeasuredGain, Overview, WorstLoss
+from keepwarm.replay.comparing.comparison import Comparison
+
+
+def overview(library: Library, shelf: Shelf, diagnosis: str | None) -> Overview:
+    """Of that diagnosis, or of the newest one that can be read. Raises NoSuchResult, InputError."""
+    opened = _newest(library, shelf) if diagnosis is None else shelf.open(diagnosis)
+    return Overview(
+        diagnosis=None if opened is None else opened.found.item.id,
+        worst=None if opened is None else _worst(opened),
+        measured=_measured(library, opened),
+        behaviour=_behaviour(library),
+        canary=next((item.id for item in library.items("canary") if item.problem is None), None),
+    )
+
+
+def _newest(library: Library, shelf: Shelf) -> Opened | None:
+    for item in library.items("diagnosis"):
+        with contextlib.suppress(InputError):
+            return shelf.open(item.id)
+    return None
+
+
+def _worst(opened: Opened) -> WorstLoss | None:
+    rows = call_site_rows(opened)
+    return _loss(rows[0]) if rows and rows[0].lost_tokens else None
+
+
+def _loss(row: CallSiteRow) -> WorstLoss:
+    best = next((finding for finding in row.findings if finding.recoverable_tokens), None)
+    loss = WorstLoss(
+        call_site=row.id,
+        call_site_name=row.name,
+        lost_tokens=row.lost_tokens,
+        hit_rate=row.hit_rate,
+        hit_rate_if_fixed=row.hit_rate_if_fixed,
+    )
+    if best is None:
+        return loss
+    return replace(
+        loss,
+        finding=best.id,
+        cause=best.cause,
+        owner=best.owner.value,
+        path=best.path,
+        token_offset=best.token_offset,
+        recoverable_tokens=best.recoverable_tokens,
+        suggestion=best.suggestion,
+    )
+
+
+def _measured(library: Library, opened: Opened | None) -> MeasuredGain | None:
+    for found in library.all("comparison"):
+        with contextlib.suppress(InputError, msgspec.DecodeError):
+            told = from_json(found.read(), Comparison)
+            return MeasuredGain(
+                comparison=found.item.id,
+                hit_rate_before=told.hit_rate.before.value,
+                hit_rate_after=told.hit_rate.after.value,
+                ttft_ratio=told.ttft.ratio.value,
+                ttft_ratio_low=told.ttft.ratio.low,
+                ttft_ratio_high=told.ttft.ratio.high,
+                complete=told.complete,
+                same_trace=opened is not None
+                and told.before.trace_sha256 == opened.saved.diagnosis.input.sha256,
+            )
+    return None
+
+
+def _behaviour(library: Library) -> Behaviour | None:
+    """Of each task only the newest verdict counts."""
+    newest: dict[str, tuple[str, str]] = {}  # of each task: the verdict's id and outcome
+    for found in library.all("verdict"):
+        if isinstance(found.head, VerdictHead):
+            newest.setdefault(found.head.task_id, (found.item.id, found.head.outcome))
+    if not newest:
+        return None
+    outcomes = Counter(outcome for _, outcome in newest.values())
+    return Behaviour(
+        passed=outcomes["pass"],
+        failed=outcomes["fail"],
+        needing_approval=outcomes["needs-approval"],
+        latest=next(iter(newest.values()))[0],
+        waiting=tuple(id_ for id_, outcome in newest.values() if outcome == "needs-approval"),
+    )
