@@ -6,13 +6,13 @@ import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from keepwarm._errors import GateRefusal, InputError
 from keepwarm._files import write_whole
-from keepwarm._json import plain, to_json
+from keepwarm._json import from_json, plain, to_json
 from keepwarm.canary.acceptance import Decision
 from keepwarm.canary.checks import Check
 from keepwarm.canary.options import CanaryOptions
@@ -21,6 +21,7 @@ from keepwarm.canary.runs import Run
 from keepwarm.server.identity import Identity
 
 SCHEMA = "keepwarm.canary/1"
+_Record = TypeVar("_Record")
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,6 +120,23 @@ def canary_document(record: CanaryRecord) -> dict[str, Any]:
         **document.pop("identity"),
         **document,
     }
+
+
+def canary_from(content: bytes) -> CanaryRecord:
+    """The record of a document. Raises InputError: it is no ``keepwarm.canary/1``."""
+    return record_from(content, SCHEMA, CanaryRecord)
+
+
+def record_from(content: bytes, schema: str, kind: type[_Record]) -> _Record:
+    """A record whose identity's fields lie beside the others. Raises InputError: it is no such document."""
+    try:
+        document = from_json(content, dict[str, Any])
+        if document.get("schema") != schema:
+            raise InputError(f"a document of schema {document.get('schema')!r} is no {schema}; name another")
+        identity = {name: document.get(name) for name in Identity.__struct_fields__}
+        return msgspec.convert({**document, "identity": identity}, kind)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InputError(f"a document is no {schema}: {error}; take an untouched copy") from None
 
 
 def make_folder(directory: Path) -> None:

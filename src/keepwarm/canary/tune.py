@@ -12,7 +12,7 @@ from keepwarm._errors import ServerError
 from keepwarm._json import plain
 from keepwarm.canary.acceptance import ACTIVE
 from keepwarm.canary.options import SCAN_LIMIT, TtftBudget, TuneOptions, check_tuning
-from keepwarm.canary.record import Model, model_of, now
+from keepwarm.canary.record import Model, model_of, now, record_from
 from keepwarm.canary.rollback import LRU, Drill, drill
 from keepwarm.canary.run import Say, first_line, take_baseline
 from keepwarm.canary.runs import Instruments, Run, take_run
@@ -69,6 +69,11 @@ class TuningRecord(msgspec.Struct, frozen=True, kw_only=True):
     def found(self) -> bool:
         """Whether any rule has a limit that is fit."""
         return any(choice.scan_limit is not None for choice in self.choices)
+
+    @property
+    def accepted(self) -> bool:
+        """Whether there is something to recommend: a limit that is fit, and a rollback that worked."""
+        return self.found and self.drill.passed
 
 
 def run_tuning(
@@ -181,3 +186,8 @@ def tuning_document(record: TuningRecord) -> dict[str, Any]:
         **document,
         "final_mode": LRU,
     }
+
+
+def tuning_from(content: bytes) -> TuningRecord:
+    """The record of a document. Raises InputError: it is no ``keepwarm.canary-tuning/1``."""
+    return record_from(content, SCHEMA, TuningRecord)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keepwarm._errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class Column(NamedTuple):
@@ -33,16 +36,26 @@ def table_bytes(schema: str, columns: Sequence[Column], records: Sequence[dict[s
 
 def read_table(schema: str, columns: Sequence[Column], content: bytes) -> list[dict[str, Any]]:
     """The records. Raises InputError: the file is not of that schema."""
-    import pyarrow as pa
+    return records_of(open_table(schema, columns, content))
 
+
+def open_table(schema: str, columns: Sequence[Column], content: bytes) -> pa.Table:
+    """The table, not yet as records. Raises InputError: the file is not of that schema."""
     table = _table(content)
     told = (table.schema.metadata or {}).get(b"schema", b"").decode("utf-8", "replace")
     if told != schema or not table.schema.equals(_arrow_schema(schema, columns)):
         raise InputError(f"a table of schema {told!r} is no {schema}; replay again with this keepwarm")
+    return table
+
+
+def records_of(table: pa.Table) -> list[dict[str, Any]]:
+    """Its rows. Raises InputError: a text in it is none."""
+    import pyarrow as pa
+
     try:
         records: list[dict[str, Any]] = table.to_pylist()
     except (pa.ArrowException, UnicodeDecodeError) as error:
-        raise InputError(f"a table of {schema} cannot be read: {error}") from None
+        raise InputError(f"a table of evidence cannot be read: {error}; take an untouched copy") from None
     return records
 
 
