@@ -8,11 +8,8 @@ import { colourOf, onThemeChange } from "@/components/Theme";
 import { type Axis, type Line, moved, readout, shown } from "@/lib/readout";
 import styles from "@/components/Chart.module.css";
 
-/** A place on the x axis worth a vertical line, say the size of this GPU. */
-export interface Mark {
-  x: number;
-  name: string;
-}
+/** A place worth a line of its own: upright at an x, say the size of this GPU, or across at a y, say a ceiling. */
+export type Mark = { name: string } & ({ x: number } | { y: number });
 
 interface Props {
   /** What the chart shows, in one line. */
@@ -24,28 +21,34 @@ interface Props {
   lines: readonly Line[];
   marks?: readonly Mark[];
   height?: number;
+  /** Hears where the cursor stands, as an index into `at`. */
+  onCursor?: (index: number) => void;
 }
 
 /**
  * Lines over one axis, on a canvas. A cursor follows the mouse and the arrow keys, and what it stands on is said
  * in words; all values are in a table beneath. Give `lines` and `at` a stable identity (useMemo): a new one draws anew.
  */
-export function Chart({ label, x, y, at, lines, marks = NO_MARKS, height = 280 }: Props) {
+export function Chart({ label, x, y, at, lines, marks = NO_MARKS, height = 280, onCursor }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const [cursor, setCursor] = useState<number | null>(null);
   const id = useId();
-  const axes = useRef({ x, y });
+  const now = useRef({ x, y, onCursor });
   useEffect(() => {
-    axes.current = { x, y };
+    now.current = { x, y, onCursor };
   });
   useEffect(() => {
     const element = box.current;
     if (element === null || at.length === 0) return;
+    const moveTo = (index: number) => {
+      setCursor(index);
+      now.current.onCursor?.(index);
+    };
     const draw = () => {
       plot.current?.destroy();
       const data = [at, ...lines.map((line) => line.values)] as unknown as uPlot.AlignedData;
-      const options = plotOptions(element, axes.current.x, axes.current.y, lines, marks, height, setCursor);
+      const options = plotOptions(element, now.current.x, now.current.y, lines, marks, height, moveTo);
       plot.current = new uPlot(options, data, element);
     };
     draw();
@@ -62,6 +65,7 @@ export function Chart({ label, x, y, at, lines, marks = NO_MARKS, height = 280 }
   const place = useCallback(
     (index: number) => {
       setCursor(index);
+      now.current.onCursor?.(index);
       const drawn = plot.current;
       const value = at[index];
       if (drawn !== null && value !== undefined) {
@@ -125,7 +129,7 @@ function Legend({ lines, marks }: { lines: readonly Line[]; marks: readonly Mark
       ))}
       {marks.map((mark) => (
         <li key={mark.name} className="dim">
-          <span aria-hidden="true">┊</span> {mark.name}
+          <span aria-hidden="true">{"x" in mark ? "┊" : "┄"}</span> {mark.name}
         </li>
       ))}
     </ul>
@@ -227,12 +231,15 @@ function drawMarks(drawn: uPlot, marks: readonly Mark[], colour: string): void {
   ctx.save();
   ctx.strokeStyle = colour;
   ctx.setLineDash([3, 3]);
+  const { left, top, width, height } = bbox;
   for (const mark of marks) {
-    const left = drawn.valToPos(mark.x, "x", true);
-    if (left < bbox.left || left > bbox.left + bbox.width) continue;
+    const upright = "x" in mark;
+    const at = upright ? drawn.valToPos(mark.x, "x", true) : drawn.valToPos(mark.y, "y", true);
+    const [from, length] = upright ? [left, width] : [top, height];
+    if (at < from || at > from + length) continue;
     ctx.beginPath();
-    ctx.moveTo(left, bbox.top);
-    ctx.lineTo(left, bbox.top + bbox.height);
+    ctx.moveTo(upright ? at : left, upright ? top : at);
+    ctx.lineTo(upright ? at : left + width, upright ? top + height : at);
     ctx.stroke();
   }
   ctx.restore();
