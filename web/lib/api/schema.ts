@@ -1120,7 +1120,7 @@ export interface components {
          *
          *     ``approvals`` are those of the file beside it, ``approvals_path`` where that is, relative to the folder:
          *     what ``keepwarm verify --approve`` is to be given next. ``saved_masked``: outputs were masked when
-         *     written.
+         *     written. ``problem``: why what lies beside it cannot be read.
          */
         VerdictAnswer: {
             id: string;
@@ -1131,6 +1131,8 @@ export interface components {
             approvals: components["schemas"]["Approval"][];
             approvals_path: string;
             saved_masked: boolean;
+            /** @default null */
+            problem: string | null;
         };
         /**
          * Verdict

@@ -74,7 +74,7 @@ class VerdictAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
     ``approvals`` are those of the file beside it, ``approvals_path`` where that is, relative to the folder:
     what ``keepwarm verify --approve`` is to be given next. ``saved_masked``: outputs were masked when
-    written.
+    written. ``problem``: why what lies beside it cannot be read.
     """
 
     id: str
@@ -85,6 +85,7 @@ class VerdictAnswer(msgspec.Struct, frozen=True, kw_only=True):
     approvals: tuple[Approval, ...]
     approvals_path: str
     saved_masked: bool
+    problem: str | None = None
 
 
 class ApprovalCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
