@@ -15,7 +15,7 @@ from keepwarm._json import plain, to_json
 from keepwarm.diagnose import Options
 from keepwarm.diagnose.engine import Examination, examine
 from keepwarm.diagnose.report.as_json import diagnosis_document, request_document
-from keepwarm.diagnose.report.files import Report, write_report
+from keepwarm.diagnose.report.files import report_of, write_report
 from keepwarm.diagnose.report.mask import masked
 from keepwarm.diagnose.report.request import findings_of, render_request
 from keepwarm.diagnose.report.terminal import render_report
@@ -59,7 +59,7 @@ def reports(examination: Examination, folder: Path) -> Iterator[str]:
     for row in shown.rows:
         yield render_request(shown, row, width=400, colour=False, revealed=False)
         yield to_json(request_document(shown, row, findings_of(shown, row), revealed=False)).decode()
-    for file in write_report(Report(shown, examination.accounts.runs), folder, revealed=False):
+    for file in write_report(report_of(examination, revealed=False), folder, revealed=False):
         yield file.read_bytes().decode("utf-8", "replace")
 
 

@@ -12,6 +12,7 @@ from keepwarm.diagnose.findings import Diagnosis
 from keepwarm.diagnose.prompt_map import FATES, SECTIONS
 from keepwarm.diagnose.report.files import Report
 from keepwarm.diagnose.runs import MapRuns, RunGatherer, joined
+from keepwarm.diagnose.templates import Templates
 
 HERE = Path(__file__).parent
 TERMINAL_GOLDEN = HERE / "helpdesk.terminal.txt"
@@ -26,7 +27,7 @@ def helpdesk() -> Diagnosis:
 
 
 def report_of(diagnosis: Diagnosis) -> Report:
-    """``diagnosis`` with runs that fit its rows: each fate in one stretch, sections unknown."""
+    """``diagnosis`` with runs that fit its rows, each fate in one stretch, and without templates."""
     fates, sections = RunGatherer(), RunGatherer()
     for row in diagnosis.rows:
         counts = [getattr(row.tokens, fate) for fate in FATES]
@@ -34,7 +35,7 @@ def report_of(diagnosis: Diagnosis) -> Report:
         sections.add(joined([SECTIONS.index("unknown")], [row.tokens.prompt]))
     prompts = np.array([row.tokens.prompt for row in diagnosis.rows], dtype=np.int32)
     runs = MapRuns(diagnosis.cache.block_size, prompts, fates.column(), sections.column())
-    return Report(diagnosis, runs)
+    return Report(diagnosis, runs, Templates(revealed=False, templates=()))
 
 
 def recorded_values(diagnosis: Diagnosis) -> set[str]:

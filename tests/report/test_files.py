@@ -20,7 +20,7 @@ from keepwarm.diagnose.report.parquet import to_parquet
 from keepwarm.diagnose.report.wording import FATES
 from tests.report.sample import JSON_GOLDEN, report_of
 
-NAMES = ["diagnosis.json", "map.parquet", "report.html", "requests.parquet"]
+NAMES = ["diagnosis.json", "map.parquet", "report.html", "requests.parquet", "templates.json"]
 
 
 def shape(value: Any) -> Any:

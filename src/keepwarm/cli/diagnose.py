@@ -83,16 +83,20 @@ def _diagnose(
     trace: str, options: Options, *, out: Path | None, reveal: bool
 ) -> tuple[Diagnosis, Written | None]:
     """The diagnosis as it may be shown, and the files written if any were asked for."""
+    from keepwarm.diagnose import diagnose
     from keepwarm.diagnose.engine import examine
-    from keepwarm.diagnose.report.files import Report, check_directory, write_report
+    from keepwarm.diagnose.report.files import check_directory, report_of, write_report
     from keepwarm.diagnose.report.mask import masked
 
-    if out is not None:
-        check_directory(out)
+    if out is None:
+        with progress_bar() as progress:
+            diagnosis = diagnose(trace, options, progress)
+        return diagnosis if reveal else masked(diagnosis), None
+    check_directory(out)
     with progress_bar() as progress:
-        diagnosis, accounts = examine(trace, options, progress)
-    shown = diagnosis if reveal else masked(diagnosis)
-    return shown, None if out is None else write_report(Report(shown, accounts.runs), out, revealed=reveal)
+        examination = examine(trace, options, progress)
+    report = report_of(examination, revealed=reveal)
+    return report.diagnosis, write_report(report, out, revealed=reveal)
 
 
 def _gate(hit_rate: float, fail_under: float | None) -> None:

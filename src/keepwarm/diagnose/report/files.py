@@ -9,21 +9,26 @@ from typing import NamedTuple
 from keepwarm._errors import InputError
 from keepwarm._files import write_whole
 from keepwarm._json import to_json
+from keepwarm.diagnose.engine import Examination
 from keepwarm.diagnose.findings import Diagnosis
 from keepwarm.diagnose.report.as_json import diagnosis_document
 from keepwarm.diagnose.report.html import to_html
 from keepwarm.diagnose.report.map_file import write_map
+from keepwarm.diagnose.report.mask import masked
 from keepwarm.diagnose.report.parquet import to_parquet
+from keepwarm.diagnose.report.template_file import templates_bytes, templates_of
 from keepwarm.diagnose.runs import MapRuns
+from keepwarm.diagnose.templates import Templates
 
-NAMES = ("report.html", "diagnosis.json", "requests.parquet", "map.parquet")
+NAMES = ("report.html", "diagnosis.json", "requests.parquet", "map.parquet", "templates.json")
 
 
 class Report(NamedTuple):
-    """What is written: a diagnosis as it may be shown, and where in each prompt its fates are."""
+    """What is written: a diagnosis and templates as they may be shown, and where in prompts the fates are."""
 
     diagnosis: Diagnosis
     runs: MapRuns
+    templates: Templates
 
 
 class Written(NamedTuple):
@@ -33,6 +38,17 @@ class Written(NamedTuple):
     json: Path
     parquet: Path
     map: Path
+    templates: Path
+
+
+def report_of(examination: Examination, *, revealed: bool) -> Report:
+    """The report of an examination; recorded values are masked unless ``revealed``."""
+    diagnosis, accounts = examination
+    return Report(
+        diagnosis if revealed else masked(diagnosis),
+        accounts.runs,
+        templates_of(examination, revealed=revealed),
+    )
 
 
 def check_directory(directory: Path) -> None:
@@ -50,7 +66,7 @@ def check_directory(directory: Path) -> None:
 
 
 def write_report(report: Report, directory: Path, *, revealed: bool) -> Written:
-    """Write the page, the document, the table of requests and the map, making the folder if need be.
+    """Write the page and what it is made of, ``NAMES``, making the folder if need be.
 
     ``report`` is written as it stands: mask it before. Raises InputError when the folder
     cannot be made or a file cannot be written; a file that was there then stays as it was.
@@ -65,4 +81,5 @@ def write_report(report: Report, directory: Path, *, revealed: bool) -> Written:
     write_whole(written.json, to_json(diagnosis_document(report.diagnosis, revealed=revealed)))
     write_whole(written.parquet, to_parquet(report.diagnosis.rows))
     write_whole(written.map, write_map(report.runs))
+    write_whole(written.templates, templates_bytes(report.templates))
     return written

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
@@ -53,7 +54,7 @@ def mask(value: str, kind: str | None = None) -> str:
 
 def masked(diagnosis: Diagnosis) -> Diagnosis:
     """A copy of ``diagnosis`` that shows no recorded value."""
-    scrub = functools.lru_cache(_REMEMBERED)(_scrubber(diagnosis.findings))
+    scrub = functools.lru_cache(_REMEMBERED)(scrubber(diagnosis.findings))
     skipped = tuple(
         msgspec.structs.replace(line, reason=scrub(line.reason)) for line in diagnosis.input.skipped
     )
@@ -62,29 +63,42 @@ def masked(diagnosis: Diagnosis) -> Diagnosis:
         input=msgspec.structs.replace(diagnosis.input, skipped=skipped),
         call_sites=tuple(msgspec.structs.replace(s, name=scrub(s.name)) for s in diagnosis.call_sites),
         findings=tuple(_masked_finding(finding, scrub) for finding in diagnosis.findings),
+        options=msgspec.structs.replace(
+            diagnosis.options,
+            tokenizer=_scrubbed(diagnosis.options.tokenizer, scrub),
+            chat_template=_scrubbed(diagnosis.options.chat_template, scrub),
+        ),
         rows=_masked_rows(diagnosis, scrub),
     )
 
 
-def _scrubber(findings: Iterable[Finding]) -> Scrub:
-    """Covers every value of ``findings``, and everything that looks like a secret."""
+def _scrubbed(text: str | None, scrub: Scrub) -> str | None:
+    return None if text is None else scrub(text)
+
+
+def scrubber(findings: Iterable[Finding], values: Mapping[str, str] = MappingProxyType({})) -> Scrub:
+    """Covers every value of ``findings``, those of ``values`` by their kinds, and what looks like a secret."""
     kinds: dict[str, str | None] = {}
     for finding in findings:
         for value in () if finding.path in _OPEN_PATHS else finding.evidence.values:
             for text in (value, value.strip()):
                 if len(text) >= _SHORTEST_REPEAT and text.strip() and not MASK.fullmatch(text):
                     kinds.setdefault(text, finding.slot_type)
+    for value, kind in values.items():
+        kinds.setdefault(value, kind)
     # Longest first, so that a value inside another does not leave the rest of it showing.
     known = sorted(kinds, key=lambda value: (-len(value), value))
-    values = re.compile("|".join([MASK.pattern, *map(_bounded, known)]))
+    pattern = re.compile("|".join([MASK.pattern, *map(_bounded, known)]))
 
     def cover_value(match: re.Match[str]) -> str:
         return mask(match[0], kinds.get(match[0]))
 
-    def scrub(text: str) -> str:
-        return cover_secrets(values.sub(cover_value, text), lambda kind, secret: mask(secret, kind))
+    return lambda text: without_secrets(pattern.sub(cover_value, text))
 
-    return scrub
+
+def without_secrets(text: str) -> str:
+    """``text`` with everything masked that looks like a secret."""
+    return cover_secrets(text, lambda kind, secret: mask(secret, kind))
 
 
 def _bounded(value: str) -> str:
@@ -98,7 +112,7 @@ def _bounded(value: str) -> str:
 def _masked_finding(finding: Finding, scrub: Scrub) -> Finding:
     evidence = finding.evidence
     kept = finding.path in _OPEN_PATHS
-    context = mask if _is_conversation(finding) else scrub
+    context = mask if is_conversation(finding.path) else scrub
     shown = Evidence(
         request=evidence.request,
         compared_with=evidence.compared_with,
@@ -112,8 +126,9 @@ def _masked_finding(finding: Finding, scrub: Scrub) -> Finding:
     return msgspec.structs.replace(finding, evidence=shown, suggestion=scrub(finding.suggestion))
 
 
-def _is_conversation(finding: Finding) -> bool:
-    return finding.path is not None and _CONVERSATION.match(finding.path) is not None
+def is_conversation(path: str | None) -> bool:
+    """Whether the text at a JSON path is somebody's conversation and not the application's own."""
+    return path is not None and _CONVERSATION.match(path) is not None
 
 
 def _masked_rows(diagnosis: Diagnosis, scrub: Scrub) -> tuple[RequestRow, ...]:
@@ -121,7 +136,7 @@ def _masked_rows(diagnosis: Diagnosis, scrub: Scrub) -> tuple[RequestRow, ...]:
     for finding in diagnosis.findings:
         site = sites.setdefault(finding.call_site, _Site({}, set()))
         site.kinds.setdefault(finding.cause, finding.slot_type)
-        if not _is_conversation(finding):
+        if not is_conversation(finding.path):
             site.pieces.update(_pieces(finding.evidence.before), _pieces(finding.evidence.after))
     nothing = _Site({}, set())
 

@@ -1,0 +1,104 @@
+"""``templates.json``: templates masked by the rule of ``mask``, then cut to a length that can be read.
+
+Slot values are shown by kind and length, stable text of the application stays less its secrets. Without a
+system text, what only one session says may be a conversation that repeats itself: such text is covered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from keepwarm._json import plain, to_json
+from keepwarm.diagnose.engine import Examination
+from keepwarm.diagnose.findings import Finding
+from keepwarm.diagnose.report.mask import Scrub, is_conversation, mask, scrubber, without_secrets
+from keepwarm.diagnose.template_builder import site_template
+from keepwarm.diagnose.template_pieces import TOOLS_ROLE
+from keepwarm.diagnose.templates import SlotPiece, Template, Templates, TextPiece
+from keepwarm.diagnose.view import SiteView
+from keepwarm.trace.catalog import HEAD_ROLES
+
+VALUE_CHARS = 400
+"""Of a value; a longer one is cut and ends with ``…``."""
+
+END_CHARS = 2_000
+"""Of either end of a stable text; what is between is left out."""
+
+_SHORTEST_REPEAT = 8  # of a slot's value; a shorter one is likely to be a common word
+
+
+def templates_of(examination: Examination, *, revealed: bool) -> Templates:
+    """The templates of all call sites; texts and values are masked unless ``revealed``."""
+    findings = examination.diagnosis.findings
+    accounts = examination.accounts
+    found = []
+    for site in accounts.sites:
+        view = SiteView(accounts.traffic, site, accounts.lineage, accounts.measured)
+        whole = site_template(view, [finding for finding in findings if finding.call_site == site.id])
+        found.append(_cut(whole if revealed else _masked(whole, view, findings)))
+    return Templates(revealed=revealed, templates=tuple(found))
+
+
+def templates_bytes(templates: Templates) -> bytes:
+    """The document; the same bytes for the same templates."""
+    return to_json(plain(templates))
+
+
+def _masked(template: Template, view: SiteView, findings: Iterable[Finding]) -> Template:
+    types = {slot.id: slot.type for slot in template.slots}
+    first = template.requests[0].values if template.requests else {}  # whose texts are shown
+    repeated = {value: types[slot] for slot, value in first.items() if len(value) >= _SHORTEST_REPEAT}
+    scrub = scrubber(findings, repeated)
+    is_shared = len({view.sessions[row.index] for row in view.rows}) > 1
+    return msgspec.structs.replace(
+        template,
+        pieces=tuple(_masked_piece(piece, scrub, is_shared=is_shared) for piece in template.pieces),
+        requests=tuple(
+            msgspec.structs.replace(
+                request, values={slot: mask(value, types[slot]) for slot, value in request.values.items()}
+            )
+            for request in template.requests
+        ),
+        proposals=tuple(
+            msgspec.structs.replace(proposal, suggestion=scrub(proposal.suggestion))
+            for proposal in template.proposals
+        ),
+    )
+
+
+def _masked_piece(piece: TextPiece | SlotPiece, scrub: Scrub, *, is_shared: bool) -> TextPiece | SlotPiece:
+    if isinstance(piece, SlotPiece):
+        return piece
+    if piece.role == TOOLS_ROLE:
+        shown: Scrub = without_secrets  # their names are the application's, though their order varies
+    elif is_conversation(piece.path) or not (piece.role in HEAD_ROLES or is_shared):
+        shown = mask
+    else:
+        shown = scrub
+    return msgspec.structs.replace(piece, text=shown(piece.text))
+
+
+def _cut(template: Template) -> Template:
+    return msgspec.structs.replace(
+        template,
+        pieces=tuple(map(_cut_piece, template.pieces)),
+        requests=tuple(
+            msgspec.structs.replace(
+                request, values={slot: _cut_value(value) for slot, value in request.values.items()}
+            )
+            for request in template.requests
+        ),
+    )
+
+
+def _cut_piece(piece: TextPiece | SlotPiece) -> TextPiece | SlotPiece:
+    if isinstance(piece, SlotPiece) or len(piece.text) <= 2 * END_CHARS:
+        return piece
+    ends = piece.text[:END_CHARS] + piece.text[-END_CHARS:]
+    return msgspec.structs.replace(piece, text=ends, skipped_chars=len(piece.text) - len(ends))
+
+
+def _cut_value(value: str) -> str:
+    return value if len(value) <= VALUE_CHARS else f"{value[:VALUE_CHARS]}…"
