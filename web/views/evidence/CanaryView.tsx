@@ -1,0 +1,119 @@
+"use client";
+
+import { type Column, DataTable } from "@/components/DataTable";
+import { OriginTag } from "@/components/Figure";
+import { StepChart } from "@/components/plot/StepChart";
+import { When } from "@/components/States";
+import type { Schema } from "@/lib/api/client";
+import { useApi } from "@/lib/api/use";
+import { brief } from "@/components/plot/scale";
+import { count, percent, seconds, visible } from "@/lib/format";
+import { type CanaryRun, type FloodStep, floodSteps, runsOf } from "./canary";
+import { CheckTable } from "./CheckTable";
+import { Facts } from "./Facts";
+import { Outcome } from "./Outcome";
+
+/** The record of a canary: baseline, candidate, decision, rollback drill. */
+export function CanaryView({ id }: { id: string }) {
+  const loaded = useApi("/api/canaries/{id}", { path: { id } });
+  return (
+    <When loaded={loaded} what="The canary">
+      {(answer) => <Recorded answer={answer} />}
+    </When>
+  );
+}
+
+function Recorded({ answer }: { answer: Schema<"CanaryAnswer"> }) {
+  const { record } = answer;
+  const runs = runsOf(record);
+  const steps = floodSteps(runs);
+  const categories = steps.map((step) => count(step.flood_requests));
+  const hot = record.baseline.pressure.hot_prefix_tokens;
+  const lines = (of: (step: Schema<"PressureStep">) => number | null) =>
+    runs.map(({ name }, index) => ({
+      name,
+      values: steps.map((step) => {
+        const found = step.steps[index];
+        return found === null || found === undefined ? null : of(found);
+      }),
+    }));
+  return (
+    <>
+      <h2>
+        Canary <OriginTag origin="measured" /> <Outcome outcome={answer.accepted ? "accepted" : "refused"} />
+      </h2>
+      <AboutServer record={record} />
+      <h3>Hot prefix still cached after so many one-use requests</h3>
+      <StepChart
+        label="Cached tokens of the hot prefix after each step of the flood"
+        categories={categories}
+        axis="one-use requests since the start"
+        series={lines((step) => step.cached_tokens)}
+        shown={(value) => `${brief(value)} tokens`}
+        limit={{ name: `the whole hot prefix, ${count(hot)} tokens`, value: hot }}
+      />
+      <h3>TTFT of the hot request</h3>
+      <StepChart
+        label="Time to first token of the hot request after each step of the flood"
+        categories={categories}
+        axis="one-use requests since the start"
+        series={lines((step) => step.ttft_s)}
+        shown={seconds}
+      />
+      <DataTable
+        caption="Hot request after each step of the flood (measured)"
+        columns={stepColumns(runs)}
+        rows={steps}
+        rowKey={(step) => step.flood_requests}
+      />
+      <h3>
+        Decision <Outcome outcome={record.decision.accepted ? "accepted" : "refused"} />
+      </h3>
+      <CheckTable caption="Checks of the decision" checks={record.decision.checks} />
+      <h3>
+        Rollback drill <Outcome outcome={record.drill.passed ? "passed" : "failed"} />
+      </h3>
+      <CheckTable caption="Checks of the drill: back to lru by one setting, nothing installed" checks={record.drill.checks} />
+      {record.final.checks.length === 0 ? null : (
+        <CheckTable caption="Checks of the last start" checks={record.final.checks} />
+      )}
+      <p>
+        Final mode: <strong>{visible(record.final.mode, 40)}</strong>;{" "}
+        {record.final.left_running ? "the server was left running." : "the server was stopped."}
+      </p>
+    </>
+  );
+}
+
+function stepColumns(runs: CanaryRun[]): Column<FloodStep>[] {
+  return [
+    { id: "flood", name: "one-use requests", head: true, cell: (step) => count(step.flood_requests) },
+    ...runs.flatMap(({ name }, index): Column<FloodStep>[] => [
+      { id: `cached${index}`, name: `cached, ${name}`, figure: true, cell: (step) => known(step.steps[index]?.cached_tokens, count) },
+      { id: `ttft${index}`, name: `TTFT, ${name}`, figure: true, cell: (step) => known(step.steps[index]?.ttft_s, seconds) },
+      { id: `failed${index}`, name: `failed, ${name}`, figure: true, cell: (step) => known(step.steps[index]?.failed_requests, count) },
+    ]),
+  ];
+}
+
+function known(value: number | null | undefined, shown: (value: number) => string): string {
+  return value === null || value === undefined ? "none" : shown(value);
+}
+
+function AboutServer({ record }: { record: Schema<"CanaryRecord"> }) {
+  const { model, identity, options, settings } = record;
+  const candidate = record.candidate?.plugin;
+  return (
+    <Facts
+      facts={[
+        ["recorded", visible(record.recorded_at, 60)],
+        ["server", `vLLM ${visible(identity.versions.vllm, 40)}, ${visible(model.name, 120)}, ${count(model.capacity_blocks)} blocks of ${count(model.block_size)} tokens`],
+        ["device", visible(identity.device, 200)],
+        ["candidate", Object.entries(settings).map(([name, value]) => visible(`${name}=${value}`, 120)).join(", ")],
+        ["rule", candidate === undefined ? null : `${visible(candidate.rule, 40)}, scan limit ${count(candidate.scan_limit)}; ${count(candidate.reordered_decisions)} of ${count(candidate.decisions)} decisions reordered`],
+        ["TTFT budget", `${percent(options.ttft_budget)} of that of lru`],
+        ["commit", identity.commit === null ? null : <code key="commit">{visible(identity.commit, 80)}</code>],
+      ]}
+    />
+  );
+}
