@@ -86,17 +86,20 @@ def test_gate(keepwarm_cli: Keepwarm, diagnoser: Diagnoser, rate: str, code: int
         assert result.stderr == ""
 
 
-def test_out(keepwarm_cli: Keepwarm, diagnoser: Diagnoser, tmp_path: Path) -> None:
+def test_out(keepwarm_cli: Keepwarm, tmp_path: Path) -> None:
     out = tmp_path / "deep" / "report"
-    result = keepwarm_cli("diagnose", TRACE, "--out", str(out))
+    trace = str(Path(__file__).parents[2] / "examples" / "helpdesk" / "traffic.jsonl.gz")
+    result = keepwarm_cli("diagnose", trace, "--out", str(out))
     assert result.exit_code == 0
     assert sorted(path.name for path in out.iterdir()) == [
         "diagnosis.json",
+        "map.parquet",
         "report.html",
         "requests.parquet",
+        "templates.json",
     ]
     assert str(out / "report.html") in result.stdout
-    printed = keepwarm_cli("diagnose", TRACE, "--json").stdout_bytes
+    printed = keepwarm_cli("diagnose", trace, "--json").stdout_bytes
     assert (out / "diagnosis.json").read_bytes() == printed
 
 

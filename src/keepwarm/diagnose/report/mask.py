@@ -77,7 +77,7 @@ def _scrubbed(text: str | None, scrub: Scrub) -> str | None:
 
 
 def scrubber(findings: Iterable[Finding], values: Mapping[str, str] = MappingProxyType({})) -> Scrub:
-    """Covers every value of ``findings``, those of ``values`` by their kinds, and what looks like a secret."""
+    """Covers all values of ``findings``, those of ``values`` by their kinds, and what looks like a secret."""
     kinds: dict[str, str | None] = {}
     for finding in findings:
         for value in () if finding.path in _OPEN_PATHS else finding.evidence.values:
