@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import random
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from keepwarm import ServerOptions, SimulateOptions, Simulation, simulate_cache
 from keepwarm._errors import InputError
 from keepwarm._json import plain, to_json
 from keepwarm.cache.kernels import kernel_policies
-from keepwarm.cache.simulation import SimulationRow
+from keepwarm.cache.simulation import ReuseHistogram, SimulationRow
 from tests.cache.traces import THREE, chat, hashed, write_lines
 
 
@@ -45,7 +46,37 @@ def test_by_hand(three: Path) -> None:
     assert (row.evicted_blocks, row.evicted_then_requested_blocks) == (4, 1)
     assert row.reuse_after_eviction is not None
     assert row.reuse_after_eviction.p50_blocks == row.reuse_after_eviction.p99_blocks == 1
+    assert row.reuse_after_eviction_histogram == ReuseHistogram(up_to_blocks=(1,), blocks=(1,))
     assert row.cut_answers == 0
+
+
+@pytest.mark.parametrize(
+    ("between", "histogram"), [(2, ((1,), (1,))), (3, ((1, 3), (0, 1))), (5, ((1, 3, 7), (0, 0, 1)))]
+)
+def test_reuse_after_eviction_by_hand(
+    tmp_path: Path, between: int, histogram: tuple[tuple[int, ...], tuple[int, ...]]
+) -> None:
+    """Prompts of two blocks, room for four. The third prompt's second block takes the place of block 1."""
+    lines = [hashed([n, 100 + n]) for n in (1, *range(10, 10 + between), 1)]
+    row = only_row(write_lines(tmp_path / "again.jsonl", lines), 4)
+    found = row.reuse_after_eviction_histogram
+    assert found == ReuseHistogram(up_to_blocks=histogram[0], blocks=histogram[1])
+    once = write_lines(tmp_path / "once.jsonl", lines[:-1])
+    assert only_row(once, 4).reuse_after_eviction_histogram is None
+
+
+@pytest.mark.parametrize("policy", kernel_policies())
+def test_the_histogram_counts_all_that_was_asked_for_again(tmp_path: Path, policy: str) -> None:
+    chances = random.Random(5)
+    lines = [hashed(sorted(chances.sample(range(1, 40), 4))) for _ in range(200)]
+    row = only_row(write_lines(tmp_path / "random.jsonl", lines), 9, policy)
+    found, quantiles = row.reuse_after_eviction_histogram, row.reuse_after_eviction
+    assert found is not None
+    assert quantiles is not None
+    assert sum(found.blocks) == row.evicted_then_requested_blocks > 20
+    assert found.blocks[-1] > 0
+    assert list(found.up_to_blocks) == [2**n - 1 for n in range(1, len(found.blocks) + 1)]
+    assert {quantiles.p50_blocks, quantiles.p90_blocks, quantiles.p99_blocks} <= set(found.up_to_blocks)
 
 
 def test_the_optimum_by_hand(three: Path) -> None:

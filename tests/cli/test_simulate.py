@@ -77,6 +77,29 @@ def test_the_report(keepwarm_cli: Keepwarm, three: str) -> None:
     assert "\x1b[" in keepwarm_cli(*call, FORCE_COLOR="1").stdout
 
 
+def test_what_a_repair_would_give(keepwarm_cli: Keepwarm, tmp_path: Path) -> None:
+    manual = "Answer in short sentences and cite the page of the manual. " * 12
+    lines = [chat(f"2026-03-01T10:00:{n:02}Z {manual} Question {n * 7919}?") for n in range(10, 20)]
+    path = str(write_lines(tmp_path / "clocked.jsonl", lines))
+    call = ("simulate", "cache", path, "--policy", "lru", "--no-store")
+    assert "repaired" not in keepwarm_cli(*call).stdout
+    assert json.loads(keepwarm_cli(*call, "--json").stdout)["if_fixed"] is None
+    shown = keepwarm_cli(*call, "--if-fixed")
+    assert "With 1 finding of the diagnosis repaired it would be" in shown.stdout
+    fixed = json.loads(keepwarm_cli(*call, "--if-fixed", "--json").stdout)["if_fixed"]
+    assert (fixed["findings"], fixed["curve"]) == (["F1"], None)
+    assert fixed["ceiling"]["hit_rate"] > 0.5
+    drawn = json.loads(keepwarm_cli(*call, "--if-fixed", "--curve", "--json").stdout)["if_fixed"]
+    assert drawn["ceiling"] == fixed["ceiling"]
+    assert [policy["policy"] for policy in drawn["curve"]["policies"]] == ["lru", "belady"]
+
+
+def test_nothing_to_repair_is_said(keepwarm_cli: Keepwarm, three: str) -> None:
+    shown = keepwarm_cli("simulate", "cache", three, "--policy", "lru", "--if-fixed")
+    assert shown.exit_code == 0
+    assert "no finding whose repair would change that" in shown.stdout
+
+
 def test_a_narrow_terminal_spares_columns_and_cuts_no_number(keepwarm_cli: Keepwarm, tmp_path: Path) -> None:
     records = [hashed(range(1000 * n, 1000 * n + 900), block_size=4) for n in range(40)]
     path = write_lines(tmp_path / "t.jsonl", [*records, records[0]])

@@ -7,7 +7,7 @@ the number of blocks and not with their text.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -112,8 +112,22 @@ def _read(
     kept = _Kept(encoder, block_size)
     for request in checked:
         kept.add(request)
-    order = None if trace.one_clock else np.argsort(kept.known_times_s(), kind="stable")
-    return StoredTrace(kept.encoding(), len(kept.models), *kept.interned(order))
+    return StoredTrace(kept.encoding(), len(kept.models), *kept.interned(one_clock=trace.one_clock))
+
+
+def replay_order(lines: Sequence[int], times_s: Sequence[float], *, one_clock: bool) -> npt.NDArray[np.int64]:
+    """Places in the file in the order of replay, shape ``(requests,)``.
+
+    ``times_s`` are NaN where not recorded: such a request takes that of the one before it in the same line,
+    in which a session lies. With ``one_clock`` they are recorded in order already.
+    """
+    if one_clock:
+        return np.arange(len(lines))
+    known_s = np.array(times_s, dtype=np.float64)
+    for index in np.flatnonzero(np.isnan(known_s)).tolist():
+        follows = index > 0 and lines[index] == lines[index - 1]
+        known_s[index] = known_s[index - 1] if follows else 0.0
+    return np.argsort(known_s, kind="stable")
 
 
 def _checked(
@@ -182,17 +196,9 @@ class _Kept:
         cached = request.usage.cached_tokens
         self._cached_tokens.append(_NO_COUNT if cached is None else cached)
 
-    def known_times_s(self) -> npt.NDArray[np.float64]:
-        """Times in file order; an unknown one is that of the request before it in the same session's line."""
-        times_s = np.array(self._times_s)
-        for index in np.flatnonzero(np.isnan(times_s)).tolist():
-            follows = index > 0 and self._lines[index] == self._lines[index - 1]
-            times_s[index] = times_s[index - 1] if follows else 0.0
-        return times_s
-
-    def interned(self, order: npt.NDArray[np.int64] | None) -> tuple[npt.NDArray[np.int64], DenseTrace]:
-        """Lines and dense ids, in the ``order`` given or that of the file."""
-        chosen = np.arange(len(self._requests)) if order is None else order
+    def interned(self, *, one_clock: bool) -> tuple[npt.NDArray[np.int64], DenseTrace]:
+        """Lines and dense ids, in the order of replay."""
+        chosen = replay_order(self._lines, self._times_s, one_clock=one_clock)
         dense = intern_requests(
             [self._requests[index] for index in chosen.tolist()],
             self._block_size,

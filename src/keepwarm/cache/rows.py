@@ -19,6 +19,7 @@ from keepwarm.cache.simulation import (
     EventResidual,
     HitResidual,
     ReuseAfterEviction,
+    ReuseHistogram,
     SimulationRow,
     WorstRequest,
 )
@@ -72,6 +73,7 @@ class RowMaker(NamedTuple):
             evicted_then_requested_blocks=int(done.requested_again_blocks.sum()),
             reuse_after_eviction=_reuse(done),
             cut_answers=int((tokens > cell.capacity_blocks * trace.block_size).sum()),
+            reuse_after_eviction_histogram=_histogram(done),
             kv_gib=None if self.kv_gib is None else self.kv_gib(cell.capacity_blocks),
             recorded_hits=self._recorded_hits(done),
             recorded_events=self._recorded_events(done, cell.capacity_blocks),
@@ -125,3 +127,10 @@ def _reuse(done: KernelRun) -> ReuseAfterEviction | None:
         (2 << int(np.searchsorted(counts, share * counts[-1]))) - 1 for share in (0.5, 0.9, 0.99)
     )
     return ReuseAfterEviction(p50_blocks=p50, p90_blocks=p90, p99_blocks=p99)
+
+
+def _histogram(done: KernelRun) -> ReuseHistogram | None:
+    bins = np.trim_zeros(done.reuse_gaps_log2, "b").tolist()
+    if not bins:
+        return None
+    return ReuseHistogram(up_to_blocks=tuple((2 << g) - 1 for g in range(len(bins))), blocks=tuple(bins))

@@ -76,6 +76,28 @@ class ReuseAfterEviction(msgspec.Struct, frozen=True, kw_only=True):
     p99_blocks: int
 
 
+class ReuseHistogram(msgspec.Struct, frozen=True, kw_only=True):
+    """The same whole: evicted ``blocks`` asked for again within ``up_to_blocks``, by powers of two.
+
+    Bin ``i`` counts from ``up_to_blocks[i - 1] + 1`` on, the first from 1; the last bin is not empty.
+    ``blocks`` add up to ``evicted_then_requested_blocks``.
+    """
+
+    up_to_blocks: tuple[int, ...]
+    blocks: tuple[int, ...]
+
+
+class IfFixed(msgspec.Struct, frozen=True, kw_only=True):
+    """The trace as if ``findings`` of its diagnosis were repaired: those whose repair changes prompts.
+
+    The ``curve`` has the capacities of the recorded one, as far as they hold the largest prompt. Simulated.
+    """
+
+    ceiling: Ceiling
+    curve: Curve | None
+    findings: tuple[str, ...]
+
+
 class WorstRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request on which record and simulation differ, by the line of the file that it was read from."""
 
@@ -126,6 +148,7 @@ class SimulationRow(msgspec.Struct, frozen=True, kw_only=True):
     evicted_then_requested_blocks: int
     reuse_after_eviction: ReuseAfterEviction | None  # None: nothing evicted was asked for again
     cut_answers: int
+    reuse_after_eviction_histogram: ReuseHistogram | None = None  # None as well
     kv_gib: float | None = None
     recorded_hits: HitResidual | None = None  # None: the trace records none
     recorded_events: EventResidual | None = None  # None: no recording was given
@@ -144,3 +167,4 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[SimulationRow, ...]  # none where a sample was asked for
     curve: Curve | None = None
     sampled_curve: SampledCurve | None = None
+    if_fixed: IfFixed | None = None

@@ -52,6 +52,12 @@ Sample = Annotated[
         "--sample", metavar="RATE", help="Estimate lru's curve from this share of the blocks instead."
     ),
 ]
+IfFixed = Annotated[
+    bool,
+    typer.Option(
+        "--if-fixed", help="Also the ceiling, and the curve, if every finding of the diagnosis were repaired."
+    ),
+]
 Plot = Annotated[
     Path | None,
     typer.Option("--plot", metavar="FILE", help="Draw the curve as .png or .svg; needs the extra plot."),
@@ -120,6 +126,7 @@ def cache_command(
     capacity_blocks: Capacities = None,
     ignore_output: IgnoreOutput = False,
     curve: WithCurve = False,
+    if_fixed: IfFixed = False,
     sample: Sample = None,
     plot: Plot = None,
     format: shared.Format = "auto",  # noqa: A002 - the option's name in the contract
@@ -172,7 +179,7 @@ def cache_command(
         threads=threads,
         store=not no_store,
     )
-    simulation = _simulate(trace, options, plot)
+    simulation = _simulate(trace, options, plot, if_fixed=if_fixed)
     if json:
         from keepwarm.cache.report.as_json import simulation_document
 
@@ -184,7 +191,7 @@ def cache_command(
     write_text(render_simulation(simulation, width=width, colour=colour))
 
 
-def _simulate(trace: str, options: SimulateOptions, plot: Path | None) -> Simulation:
+def _simulate(trace: str, options: SimulateOptions, plot: Path | None, *, if_fixed: bool) -> Simulation:
     """The answer, and its picture if one was asked for."""
     from keepwarm.cache.report.picture import check_picture, write_picture
     from keepwarm.cache.simulate import simulate_cache
@@ -193,6 +200,10 @@ def _simulate(trace: str, options: SimulateOptions, plot: Path | None) -> Simula
         check_picture(plot)
     with progress_bar() as progress:
         simulation = simulate_cache(trace, options, progress)
+        if if_fixed:
+            from keepwarm.diagnose.if_fixed import with_if_fixed
+
+            simulation = with_if_fixed(simulation, options, progress)
     if plot is not None:
         write_picture(simulation, plot)
     return simulation

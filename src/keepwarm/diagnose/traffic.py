@@ -82,13 +82,16 @@ class Traffic:
         Rows in ``reading`` look up the cache although a parameter of theirs forbids it;
         ``unbounded`` ignores the capacity.
         """
-        changed = changed or {}
-        requests = [
+        capacity = None if unbounded else self.capacity_blocks
+        requests = self.cache_requests(changed or {}, reading)
+        return replay(requests, block_size=self.block_size, capacity_blocks=capacity)
+
+    def cache_requests(self, changed: Mapping[int, Encoded], reading: frozenset[int]) -> list[CacheRequest]:
+        """All requests as ``replay`` takes them, in catalog order. Does not mutate."""
+        return [
             self._cache_request(row, changed.get(row.index, encoded), row.index in reading)
             for row, encoded in zip(self.catalog.rows, self.encoded, strict=True)
         ]
-        capacity = None if unbounded else self.capacity_blocks
-        return replay(requests, block_size=self.block_size, capacity_blocks=capacity)
 
     def shared_prefixes(self) -> list[SharedPrefix]:
         """Per request, the longest block prefix that any earlier request had."""

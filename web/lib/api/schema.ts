@@ -2297,7 +2297,7 @@ export interface components {
         };
         /**
          * ReuseHistogram
-         * @description The same whole: evicted ``blocks`` asked for again after no more than ``up_to_blocks``, by powers of two.
+         * @description The same whole: evicted ``blocks`` asked for again within ``up_to_blocks``, by powers of two.
          *
          *     Bin ``i`` counts from ``up_to_blocks[i - 1] + 1`` on, the first from 1; the last bin is not empty.
          *     ``blocks`` add up to ``evicted_then_requested_blocks``.

@@ -17,7 +17,7 @@ from keepwarm.cache.report.tables import (
     sampled_table,
     sizes_table,
 )
-from keepwarm.cache.simulation import CacheInfo, Simulation
+from keepwarm.cache.simulation import CacheInfo, IfFixed, Simulation
 
 _MOST_SKIPPED = 3
 
@@ -30,6 +30,8 @@ def render_simulation(simulation: Simulation, *, width: int, colour: bool) -> st
         Text(),
         Text(_verdict(simulation), style="bold"),
     ]
+    if simulation.if_fixed is not None:
+        parts.append(Text(_if_fixed(simulation.if_fixed), style="bold"))
     if simulation.rows:
         parts += [Text(), heading("By capacity and policy (simulated)"), rows_table(simulation, width)]
         parts += [Text(line, style="dim") for line in remarks(simulation)]
@@ -98,3 +100,11 @@ def _verdict(simulation: Simulation) -> str:
         f"A cache that loses nothing would hit {percent(ceiling.hit_rate)}: {count(ceiling.hit_tokens)} of "
         f"{counted(ceiling.query_tokens, 'prompt token')} (simulated). No policy and no size exceeds it."
     )
+
+
+def _if_fixed(fixed: IfFixed) -> str:
+    if not fixed.findings:
+        return "The diagnosis has no finding whose repair would change that."
+    findings = counted(len(fixed.findings), "finding")
+    rate = percent(fixed.ceiling.hit_rate)
+    return f"With {findings} of the diagnosis repaired it would be {rate} (simulated)."
