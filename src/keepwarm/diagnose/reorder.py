@@ -94,6 +94,15 @@ class Resimulator:
         reading = frozenset(index for candidate in picked for index in candidate.reading)
         return Relaid(laid_out(view, picked, [move.fix for move in moved]), reading)
 
+    def removable(self, site: str) -> tuple[str, ...]:
+        """Ids of the findings of ``site`` that a change of prompts removes, as the diagnosis lists them.
+
+        Raises InputError: no such call site.
+        """
+        return tuple(
+            finding for finding, found in self._site(site).candidates.items() if found.measured is None
+        )
+
     def resimulate(self, call: ReorderCall, progress: Progress | None = None) -> ReorderResult:
         """What the simulated cache makes of ``call``.
 
@@ -119,13 +128,13 @@ class Resimulator:
 
     def _check(self, call: ReorderCall) -> None:
         """Raises InputError for a call of which some part cannot be simulated."""
-        candidates = self._site(call.call_site).candidates
+        removable = self.removable(call.call_site)
         if not call.findings and not call.moves:
             raise InputError(
                 "the call names no finding and no move, so nothing changes; name what to simulate"
             )
         for finding in self._ordered(call.call_site, call.findings):
-            if candidates[finding].measured is not None:
+            if finding not in removable:
                 raise InputError(
                     f"finding {finding!r} is not removed by a change of prompts, so none is simulated; "
                     "leave it out"

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct, structs
 
 from keepwarm._errors import InputError
 from keepwarm.diagnose.fixes import CutSlot, MoveSlot, Spot
 from keepwarm.diagnose.rules.base import Candidate
+from keepwarm.diagnose.template_pieces import PlacedPiece, placed_pieces, slot_ids
 from keepwarm.diagnose.typed_slots import TypedSlot
 from keepwarm.diagnose.view import SiteView
-
-if TYPE_CHECKING:
-    from keepwarm.diagnose.template_pieces import PlacedPiece
 
 
 class Move(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -39,8 +37,6 @@ def moving(view: SiteView, moves: Sequence[Move]) -> list[Moved]:
     """
     if not moves:
         return []
-    from keepwarm.diagnose.template_pieces import placed_pieces, slot_ids
-
     slots, pieces = slot_ids(view), placed_pieces(view)
     seen: set[str] = set()
     for move in moves:

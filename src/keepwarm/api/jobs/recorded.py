@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -37,7 +37,8 @@ def recorded_of(found: Found) -> Recorded:
     """Of a saved diagnosis. Raises Conflict: its trace cannot be simulated; InputError: it is none."""
     diagnosis, folder = read_diagnosis(found.path).diagnosis, found.path.parent
     given = Path(diagnosis.input.path)
-    trace = next((path for path in (given, folder / given.name) if path.is_file()), None)
+    served = found.path.parents[len(PurePosixPath(found.item.path).parts) - 1]
+    trace = next((path for path in (given, served / given, folder / given.name) if path.is_file()), None)
     if trace is None:
         raise Conflict(
             f"the trace {str(given)!r} is not there any more, so nothing can be simulated; put it back, or "
