@@ -47,11 +47,13 @@ export function Choice<Value extends string>({
 /** One of many. */
 export function Select<Value extends string>({
   label,
+  labelHidden = false,
   options,
   value,
   onChange,
 }: {
   label: string;
+  labelHidden?: boolean;
   options: readonly Option<Value>[];
   value: Value;
   onChange: (value: Value) => void;
@@ -59,7 +61,7 @@ export function Select<Value extends string>({
   const id = useId();
   return (
     <span className={styles.field}>
-      <label htmlFor={id} className={styles.legend}>
+      <label htmlFor={id} className={labelHidden ? "hidden" : styles.legend}>
         {label}
       </label>
       <select

@@ -27,6 +27,7 @@ export function DiagnosisPicker() {
   return (
     <Select
       label="Diagnosis"
+      labelHidden
       options={options}
       value={chosen ?? options[0]?.value ?? ""}
       // Call sites and requests of one diagnosis are none of another: only the choice itself stays.

@@ -9,9 +9,9 @@ const KEY = "keepwarm:theme";
 const CHANGED = "keepwarm:theme";
 type Theme = "system" | "light" | "dark";
 const OPTIONS: readonly { value: Theme; name: string }[] = [
-  { value: "system", name: "as the system" },
-  { value: "light", name: "light" },
-  { value: "dark", name: "dark" },
+  { value: "system", name: "theme: system" },
+  { value: "light", name: "theme: light" },
+  { value: "dark", name: "theme: dark" },
 ];
 
 function now(): Theme {
@@ -38,7 +38,7 @@ function choose(theme: Theme): void {
 
 export function ThemeSwitch() {
   const theme = useSyncExternalStore<Theme>(subscribe, now, () => "system");
-  return <Select label="Theme" options={OPTIONS} value={theme} onChange={choose} />;
+  return <Select label="Theme" labelHidden options={OPTIONS} value={theme} onChange={choose} />;
 }
 
 /** Hear of every change of light and dark: by choice, and by the system. Returns how to stop. */

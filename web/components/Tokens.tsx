@@ -19,7 +19,7 @@ export function Tokens({ pieces, label }: { pieces: readonly Schema<"Piece">[]; 
       <div className={styles.tokens} aria-hidden="true">
         {pieces.map((piece, place) => (
           <span key={place} className={piece.masked ? styles.masked : styles.token}>
-            {shown(piece.text)}
+            {piece.masked ? visible(piece.text, 400) : shown(piece.text)}
           </span>
         ))}
       </div>

@@ -119,8 +119,8 @@ function Measured({ measured }: { measured: Schema<"MeasuredGain"> | null }) {
         href={at}
       />
       <p>
-        TTFT after ÷ before: <a href={at}>{factor(measured.ttft_ratio)}</a>
-        {intervalOf(measured)}.
+        Median TTFT before ÷ after: <a href={at}>{factor(measured.ttft_ratio)}</a>
+        {intervalOf(measured)}; above 1 is faster now.
       </p>
       <p>
         {measured.same_trace

@@ -83,7 +83,12 @@ export function Leaderboard({ diagnosis, sites }: { diagnosis: string; sites: re
       id: "fates",
       name: "Tokens by fate",
       className: styles.fates,
-      cell: (row) => <FateBar tokens={row.tokens} label={`Tokens of ${visible(row.id, 40)}`} />,
+      cell: (row) =>
+        row.tokens === null ? (
+          <span className="dim">no rows kept</span>
+        ) : (
+          <FateBar tokens={row.tokens} label={`Tokens of ${visible(row.id, 40)}`} />
+        ),
     },
     { id: "cause", name: "First cause", cell: (row) => <FirstCause findings={row.findings} /> },
     {

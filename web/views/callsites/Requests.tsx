@@ -105,11 +105,13 @@ function columnsOf(to: (changes: Record<string, string | null>) => string): Colu
       id: "id",
       name: "Request",
       head: true,
+      className: styles.id,
       cell: (row) => <Link href={to({ request: String(row.index) })}>{visible(row.id, 80)}</Link>,
     },
     {
       id: "session",
       name: "Session",
+      className: styles.id,
       cell: (row) => <Link href={to({ session: row.session, offset: null })}>{visible(row.session, 60)}</Link>,
     },
     { id: "site", name: "Call site", cell: (row) => visible(row.call_site, 40) },
@@ -142,6 +144,7 @@ function columnsOf(to: (changes: Record<string, string | null>) => string): Colu
     {
       id: "break",
       name: "Break",
+      className: styles.break,
       cell: (row) =>
         row.break_token === null ? (
           <span className="dim">none</span>
