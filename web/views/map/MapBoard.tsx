@@ -20,12 +20,9 @@ import styles from "@/views/map/Map.module.css";
 const SETTLED_MS = 400;
 const STEP = 1.4;
 const ZOOMS = [
-  { name: "Zoom in", x: STEP, y: STEP },
-  { name: "Zoom out", x: 1 / STEP, y: 1 / STEP },
-  { name: "Wider tokens", x: STEP, y: 1 },
-  { name: "Narrower tokens", x: 1 / STEP, y: 1 },
-  { name: "Higher lines", x: 1, y: STEP },
-  { name: "Lower lines", x: 1, y: 1 / STEP },
+  { of: "Zoom", less: "Zoom out", more: "Zoom in", x: STEP, y: STEP },
+  { of: "Tokens", less: "Narrower tokens", more: "Wider tokens", x: STEP, y: 1 },
+  { of: "Lines", less: "Lower lines", more: "Higher lines", x: 1, y: STEP },
 ] as const;
 
 interface Props {
@@ -125,11 +122,19 @@ export function MapBoard({ shown, bands, chosen, onChoose, onFold }: Props) {
 
 function ZoomButtons({ onZoom, onAll }: { onZoom: (x: number, y: number) => void; onAll: () => void }) {
   return (
-    <div className={styles.buttons} role="group" aria-label="Zoom">
-      {ZOOMS.map(({ name, x, y }) => (
-        <button key={name} type="button" onClick={() => onZoom(x, y)}>
-          {name}
-        </button>
+    <div className={styles.zooms}>
+      {ZOOMS.map(({ of, less, more, x, y }) => (
+        <span key={of} className={styles.buttons} role="group" aria-label={of}>
+          <span className="dim" aria-hidden="true">
+            {of}
+          </span>
+          <button type="button" aria-label={less} title={less} onClick={() => onZoom(1 / x, 1 / y)}>
+            −
+          </button>
+          <button type="button" aria-label={more} title={more} onClick={() => onZoom(x, y)}>
+            +
+          </button>
+        </span>
       ))}
       <button type="button" onClick={onAll}>
         Show all

@@ -103,7 +103,7 @@ function Arrangement({ columns, filters, names, chosen, onChoose }: ArrangementP
   const allFolded = (yes: boolean) =>
     setFolded(new Set(yes ? shown.arranged.groups.map(({ name }) => name) : []));
   return (
-    <>
+    <div className={styles.stage}>
       <Toolbar
         columns={columns}
         filters={filters}
@@ -119,11 +119,11 @@ function Arrangement({ columns, filters, names, chosen, onChoose }: ArrangementP
       {shown.arranged.columns.rows === 0 ? (
         <Empty what={columns.rows === 0 ? "The trace holds no requests." : "No request passes these filters."} />
       ) : asTable ? (
-        <MapTable shown={shown} chosen={chosen.index} onChoose={onChoose} />
+        <MapTable shown={shown} chosen={chosen.index} />
       ) : (
         <MapBoard shown={shown} bands={bands} chosen={chosen} onChoose={onChoose} onFold={fold} />
       )}
-    </>
+    </div>
   );
 }
 

@@ -4,8 +4,10 @@ import { useState } from "react";
 import { CauseChip } from "@/components/Chips";
 import { Pager } from "@/components/Controls";
 import { type Column, DataTable } from "@/components/DataTable";
+import { Link } from "@/components/Link";
 import { FATES } from "@/lib/fates";
 import { count } from "@/lib/format";
+import { useQuery } from "@/lib/url";
 import type { Columns } from "@/views/map/columns";
 import type { Shown } from "@/views/map/furniture";
 import { requestName, sessionName, siteName, timeText } from "@/views/map/words";
@@ -15,11 +17,11 @@ const PAGE = 50;
 interface Props {
   shown: Shown;
   chosen: number | null;
-  onChoose: (index: number) => void;
 }
 
 /** The same requests in the same order, as a table. */
-export function MapTable({ shown, chosen, onChoose }: Props) {
+export function MapTable({ shown, chosen }: Props) {
+  const { to } = useQuery();
   const [asked, setOffset] = useState(0);
   const { columns } = shown.arranged;
   const offset = asked < columns.rows ? asked : 0;
@@ -30,9 +32,7 @@ export function MapTable({ shown, chosen, onChoose }: Props) {
       name: "Request",
       head: true,
       cell: (row) => (
-        <button type="button" onClick={() => onChoose(columns.index[row] ?? 0)}>
-          {requestName(columns, row)}
-        </button>
+        <Link href={to({ request: String(columns.index[row] ?? 0) })}>{requestName(columns, row)}</Link>
       ),
     },
     { id: "time", name: "Time", cell: (row) => timeText(columns.timeS[row] ?? NaN) },

@@ -122,18 +122,14 @@ class Names {
 
 /** The columns of `rows` alone, in that order. */
 export function taken(columns: Columns, rows: Int32Array): Columns {
-  const numbers = <A extends Int32Array | Float64Array>(from: A): A => {
-    const out = from.slice(0, rows.length);
-    for (let i = 0; i < rows.length; i += 1) out[i] = from[rows[i] ?? 0] ?? 0;
-    return out as A;
-  };
+  const numbers = (from: Int32Array) => Int32Array.from(rows, (row) => from[row] ?? 0);
   return {
     ...columns,
     rows: rows.length,
     index: numbers(columns.index),
     ids: Array.from(rows, (row) => columns.ids[row] ?? ""),
     promptTokens: numbers(columns.promptTokens),
-    timeS: numbers(columns.timeS),
+    timeS: Float64Array.from(rows, (row) => columns.timeS[row] ?? NaN),
     session: numbers(columns.session),
     callSite: numbers(columns.callSite),
     cause: numbers(columns.cause),

@@ -26,19 +26,26 @@ function drawFrame(pen: Pen, frame: Frame, theme: Theme, view: Viewport, line: n
   if (y1 < -unit || y0 > height + unit) return;
   DASHES[0] = DASHES[1] = 6 * unit;
   pen.setLineDash(dashed ? DASHES : NO_DASHES);
+  // Thin where lines are low, so that the neighbours stay in sight.
+  const thick = y1 - y0 < 8 * unit ? unit : 2 * unit;
+  const out = thick / 2;
   for (const [colour, broad] of [
-    [theme.ground, 4],
-    [theme.text, 2],
+    [theme.ground, 2 * thick],
+    [theme.text, thick],
   ] as const) {
     pen.strokeStyle = colour;
-    pen.lineWidth = broad * unit;
-    pen.strokeRect(left - 4 * unit, top + y0 - unit, width + 8 * unit, y1 - y0 + 2 * unit);
+    pen.lineWidth = broad;
+    pen.strokeRect(left - 3 * unit - out, top + y0 - out, width + 6 * unit + thick, y1 - y0 + thick);
   }
+  const x = left - (dashed ? 20 : 6) * unit;
+  const y = top + (y0 + y1) / 2;
+  pen.fillStyle = theme.ground;
+  pen.fillRect(x - 12 * unit, y - 7 * unit, 14 * unit, 14 * unit);
   pen.fillStyle = theme.text;
   pen.font = `bold ${11 * unit}px system-ui, sans-serif`;
   pen.textAlign = "right";
   pen.textBaseline = "middle";
-  pen.fillText(dashed ? "B" : "▶", left - 1 * unit, top + (y0 + y1) / 2);
+  pen.fillText(dashed ? "B" : "▶", x, y + unit);
 }
 
 /** A cross of hairlines through the place. */
