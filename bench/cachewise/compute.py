@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache
 
@@ -36,13 +36,18 @@ RECORDER_LIMIT_S = 30.0  # the recorder of the tool durations ended calls then
 def compute(runs: Sequence[Run], processes: int) -> None:
     """Compute and store those that are not stored yet."""
     stored = store.load()
-    missing = [run for run in runs if run not in stored]
+    for run, row in computed([run for run in runs if run not in stored], processes):
+        store.append(run, row)
+
+
+def computed(runs: Sequence[Run], processes: int) -> Iterator[tuple[Run, Row]]:
+    """Each run with its row, as they come; standard error says how far it is."""
     context = multiprocessing.get_context("spawn")  # a fork of a process with threads may hang
     with ProcessPoolExecutor(processes, context) as pool:
-        futures = {pool.submit(row_of, run): run for run in missing}
+        futures = {pool.submit(row_of, run): run for run in runs}
         for done, future in enumerate(as_completed(futures), 1):
-            store.append(futures[future], future.result())
-            print(f"{done} of {len(missing)}: {futures[future]}", file=sys.stderr, flush=True)
+            yield futures[future], future.result()
+            print(f"{done} of {len(runs)}: {futures[future]}", file=sys.stderr, flush=True)
 
 
 def row_of(run: Run) -> Row:

@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import ast
 import hashlib
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from bench.cachewise.plan import Run
 from bench.traces import REPOSITORY
+from keepwarm._files import write_whole
 from keepwarm.serving.row import Row
 
 PATH = REPOSITORY / "bench" / "cachewise" / "rows.jsonl"
 _PACKAGES = ("policies", "reuse", "scheduling", "workload", "serving")
 _NOT_RUN = ("report", "describe")
+_WATCHES = "timeline"  # what such modules begin with: they look on, and no row goes through them
 _DIGITS = 6
 
 
@@ -32,25 +36,36 @@ class Stored(msgspec.Struct, frozen=True):
 
 def load() -> dict[Run, Stored]:
     """All rows that were made by the code as it is now."""
-    if not PATH.exists():
-        return {}
-    lines = PATH.read_bytes().splitlines()
-    stored = (msgspec.json.decode(line, type=Stored) for line in lines)
-    return {one.run: one for one in stored if one.code == code_of(one.run)}
+    return {one.run: one for one in read() if one.code == code_of(one.run)}
+
+
+def read() -> list[Stored]:
+    """All rows, in the order of the file."""
+    lines = PATH.read_bytes().splitlines() if PATH.exists() else []
+    return [msgspec.json.decode(line, type=Stored) for line in lines]
 
 
 def append(run: Run, row: Row) -> None:
     """Keep a row, its figures to six digits."""
-    stored = msgspec.to_builtins(Stored(run, code_of(run), row))
     with PATH.open("ab") as file:
-        file.write(msgspec.json.encode(_rounded(stored)) + b"\n")
+        file.write(_line(Stored(run, code_of(run), row)))
 
 
 def tidy(wanted: list[Run]) -> None:
     """Rewrite the file with the rows that are wanted and good, in their order."""
     good = load()
-    lines = [msgspec.json.encode(_rounded(msgspec.to_builtins(good[run]))) for run in wanted if run in good]
-    PATH.write_bytes(b"".join(line + b"\n" for line in lines))
+    rewrite(good[run] for run in wanted if run in good)
+
+
+def rewrite(rows: Iterable[Stored]) -> None:
+    """Write these rows in place of the file."""
+    write_whole(PATH, b"".join(map(_line, rows)))
+
+
+def figures(row: Row) -> dict[str, Any]:
+    """A row as it is stored, by the names of its figures."""
+    found: dict[str, Any] = _rounded(msgspec.to_builtins(row))
+    return found
 
 
 def code_of(run: Run) -> str:
@@ -64,7 +79,7 @@ def _digest(with_active_set: bool) -> str:
     found = hashlib.sha256()
     for package in _PACKAGES:
         for path in sorted((root / package).rglob("*.py")):
-            if set(path.relative_to(root).parts) & set(_NOT_RUN):
+            if set(path.relative_to(root).parts) & set(_NOT_RUN) or path.stem.startswith(_WATCHES):
                 continue
             if not with_active_set and path.stem in ("active_set", "rotation", "members", "footprints"):
                 continue
@@ -89,7 +104,11 @@ def _is_text(node: ast.AST) -> bool:
     )
 
 
-def _rounded(value: object) -> object:
+def _line(stored: Stored) -> bytes:
+    return msgspec.json.encode(_rounded(msgspec.to_builtins(stored))) + b"\n"
+
+
+def _rounded(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.{_DIGITS}g}")
     if isinstance(value, dict):
