@@ -11,8 +11,15 @@ import msgspec
 import pytest
 
 from keepwarm.diagnose.engine import Examination, examine
+from keepwarm.diagnose.report.mask import MASK
 from keepwarm.diagnose.report.reading import read_templates
-from keepwarm.diagnose.report.template_file import END_CHARS, VALUE_CHARS, templates_bytes, templates_of
+from keepwarm.diagnose.report.template_file import (
+    END_CHARS,
+    VALUE_CHARS,
+    masked_templates,
+    templates_bytes,
+    templates_of,
+)
 from keepwarm.diagnose.template_builder import SAMPLED, sampled, site_template
 from keepwarm.diagnose.template_pieces import placed_pieces, slot_ids, text_of_row, tool_slot_ids
 from keepwarm.diagnose.templates import SlotPiece, Template, Templates, TextPiece
@@ -278,3 +285,39 @@ def test_templates_come_back(tmp_path: Path, revealed: bool) -> None:
     path = tmp_path / "templates.json"
     path.write_bytes(templates_bytes(shown(revealed=revealed)))
     assert read_templates(path) == shown(revealed=revealed)
+
+
+def test_equal_values_have_equal_numbers_though_masked() -> None:
+    for plain, masked in zip(shown(revealed=True).templates, shown(revealed=False).templates, strict=True):
+        for slot in plain.slots:
+            seen: dict[int, str] = {}
+            for open_one, covered in zip(plain.requests, masked.requests, strict=True):
+                assert open_one.variants == covered.variants
+                assert open_one.variants.keys() == open_one.values.keys()
+                number = open_one.variants[slot.id]
+                assert number <= len(seen)
+                seen.setdefault(number, open_one.values[slot.id][:VALUE_CHARS])
+                assert seen[number] == open_one.values[slot.id][:VALUE_CHARS]
+
+
+def test_what_was_saved_in_the_open_can_be_masked_later() -> None:
+    later = masked_templates(shown(revealed=True), helpdesk().diagnosis)
+    assert all(MASK.fullmatch(value) for value in values(later))
+    for now, before in zip(later.templates, shown(revealed=False).templates, strict=True):
+        assert [piece for piece in now.pieces if isinstance(piece, SlotPiece) or not piece.skipped_chars] == [
+            piece for piece in before.pieces if isinstance(piece, SlotPiece) or not piece.skipped_chars
+        ]
+    assert [t.slots for t in later.templates] == [t.slots for t in shown(revealed=False).templates]
+    assert masked_templates(later, helpdesk().diagnosis) is later
+
+
+def test_a_secret_that_was_cut_in_two_is_covered_later(tmp_path: Path) -> None:
+    key = "sk-proj-4f9Qd81LxZ0aTb7Vw2Kp"
+    filling = " mooring" * 1_000
+    items = [asked(n, f"{filling[: END_CHARS - 8]}{key} {filling}") for n in range(3)]
+    template = saved(items, tmp_path, revealed=True)
+    assert key[:7] in texts(template)[0]
+    open_ones = Templates(revealed=True, templates=(template,))
+    (later,) = masked_templates(open_ones, examine(str(tmp_path / "trace.jsonl")).diagnosis).templates
+    assert key[:7] not in texts(later)[0]
+    assert "mooring" in texts(later)[0]

@@ -52,7 +52,7 @@ def site_template(view: SiteView, findings: Sequence[Finding]) -> Template:
         call_site=view.site.id,
         pieces=tuple(_shown(view, piece) for piece in pieces),
         slots=tuple(sorted(slots, key=lambda slot: order[slot.id])),
-        requests=() if hashed else tuple(_aligned(view, row, read) for row in sampled(view.rows)),
+        requests=() if hashed else _aligned(view, read),
         requests_in_all=len(view.rows),
         proposals=_proposals(findings),
         note=_NO_TEXTS if hashed else "" if pieces else _NOTHING_STABLE,
@@ -131,9 +131,19 @@ def _shown(view: SiteView, piece: PlacedPiece) -> TextPiece | SlotPiece:
     return TextPiece(text=text[piece.start : piece.end], path=piece.path, role=piece.role)
 
 
-def _aligned(view: SiteView, row: Row, read: Mapping[str, Read]) -> AlignedRequest:
-    values = {name: value for name, reader in read.items() if (value := reader(row)) is not None}
-    return AlignedRequest(index=row.index, id=row.id, session=view.sessions[row.index], values=values)
+def _aligned(view: SiteView, read: Mapping[str, Read]) -> tuple[AlignedRequest, ...]:
+    numbers: dict[str, dict[str, int]] = {name: {} for name in read}
+    found = []
+    for row in sampled(view.rows):
+        values = {name: value for name, reader in read.items() if (value := reader(row)) is not None}
+        variants = {
+            name: numbers[name].setdefault(value, len(numbers[name])) for name, value in values.items()
+        }
+        session = view.sessions[row.index]
+        found.append(
+            AlignedRequest(index=row.index, id=row.id, session=session, values=values, variants=variants)
+        )
+    return tuple(found)
 
 
 def _text_slots(view: SiteView, findings: Sequence[Finding]) -> list[Slot]:

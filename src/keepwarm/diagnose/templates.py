@@ -46,12 +46,17 @@ class SlotPiece(msgspec.Struct, frozen=True, kw_only=True, tag_field="piece", ta
 
 
 class AlignedRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One request's values, by slot id; a value that is too long is cut and ends with ``…``."""
+    """One request's values, by slot id; a value that is too long is cut and ends with ``…``.
+
+    ``variants`` number the whole values by slot id, 0 for the one that comes first among the requests shown:
+    equal numbers are equal values, which masks do not tell.
+    """
 
     index: int
     id: str
     session: str
     values: dict[str, str]
+    variants: dict[str, int] = {}
 
 
 class Proposal(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,5 +89,3 @@ class Templates(msgspec.Struct, frozen=True, kw_only=True):
     schema: str = SCHEMA
     revealed: bool
     templates: tuple[Template, ...]
-
-

@@ -984,6 +984,9 @@ export interface components {
         /**
          * AlignedRequest
          * @description One request's values, by slot id; a value that is too long is cut and ends with ``…``.
+         *
+         *     ``variants`` number the whole values by slot id, 0 for the one that comes first among the requests shown:
+         *     equal numbers are equal values, which masks do not tell.
          */
         AlignedRequest: {
             index: number;
@@ -991,6 +994,10 @@ export interface components {
             session: string;
             values: {
                 [key: string]: string;
+            };
+            /** @default {} */
+            variants: {
+                [key: string]: number;
             };
         };
         /**

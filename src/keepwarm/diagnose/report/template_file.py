@@ -12,7 +12,7 @@ import msgspec
 
 from keepwarm._json import plain, to_json
 from keepwarm.diagnose.engine import Examination
-from keepwarm.diagnose.findings import Finding
+from keepwarm.diagnose.findings import Diagnosis, Finding
 from keepwarm.diagnose.report.mask import Scrub, is_conversation, mask, scrubber, without_secrets
 from keepwarm.diagnose.template_builder import site_template
 from keepwarm.diagnose.template_pieces import TOOLS_ROLE
@@ -37,8 +37,19 @@ def templates_of(examination: Examination, *, revealed: bool) -> Templates:
     for site in accounts.sites:
         view = SiteView(accounts.traffic, site, accounts.lineage, accounts.measured)
         whole = site_template(view, [finding for finding in findings if finding.call_site == site.id])
-        found.append(_cut(whole if revealed else _masked(whole, view, findings)))
+        found.append(_cut(whole if revealed else _masked(whole, findings)))
     return Templates(revealed=revealed, templates=tuple(found))
+
+
+def masked_templates(templates: Templates, diagnosis: Diagnosis) -> Templates:
+    """``templates`` as a file has them, masked; ``diagnosis`` is theirs, itself not yet masked.
+
+    What was cut before is masked by the length that is left of it.
+    """
+    if not templates.revealed:
+        return templates
+    covered = tuple(_masked(template, diagnosis.findings) for template in templates.templates)
+    return Templates(revealed=False, templates=covered)
 
 
 def templates_bytes(templates: Templates) -> bytes:
@@ -46,12 +57,12 @@ def templates_bytes(templates: Templates) -> bytes:
     return to_json(plain(templates))
 
 
-def _masked(template: Template, view: SiteView, findings: Iterable[Finding]) -> Template:
+def _masked(template: Template, findings: Iterable[Finding]) -> Template:
     types = {slot.id: slot.type for slot in template.slots}
     first = template.requests[0].values if template.requests else {}  # whose texts are shown
     repeated = {value: types[slot] for slot, value in first.items() if len(value) >= _SHORTEST_REPEAT}
     scrub = scrubber(findings, repeated)
-    is_shared = len({view.sessions[row.index] for row in view.rows}) > 1
+    is_shared = len({request.session for request in template.requests}) > 1
     return msgspec.structs.replace(
         template,
         pieces=tuple(_masked_piece(piece, scrub, is_shared=is_shared) for piece in template.pieces),
@@ -77,7 +88,22 @@ def _masked_piece(piece: TextPiece | SlotPiece, scrub: Scrub, *, is_shared: bool
         shown = mask
     else:
         shown = scrub
-    return msgspec.structs.replace(piece, text=shown(piece.text))
+    return msgspec.structs.replace(piece, text=_by_halves(piece, shown))
+
+
+def _by_halves(piece: TextPiece, shown: Scrub) -> str:
+    """The text of a piece ``shown``; the words at a hole in it are covered, for they are cut."""
+    if not piece.skipped_chars:
+        return shown(piece.text)
+    head, tail = piece.text[:END_CHARS], piece.text[END_CHARS:]
+    kept = len(head) - _word_chars(head[::-1])
+    cut = _word_chars(tail)
+    return shown(head[:kept]) + mask(head[kept:]) + mask(tail[:cut]) + shown(tail[cut:])
+
+
+def _word_chars(text: str) -> int:
+    """Characters in front of the first white space."""
+    return next((i for i, character in enumerate(text) if character.isspace()), len(text))
 
 
 def _cut(template: Template) -> Template:
