@@ -16,7 +16,7 @@ from keepwarm.api.pages import Pages, built_pages
 from keepwarm.api.security import Access, Guard, Say
 from keepwarm.api.settings import Settings, is_wildcard
 
-_GRACE_S = 3  # for answers under way; a stream of events does not end by itself
+_GRACE_S = 1  # for answers under way; a stream of events does not end by itself
 _HEADER_BYTES = 64 << 10
 
 

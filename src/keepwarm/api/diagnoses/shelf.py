@@ -24,6 +24,7 @@ from keepwarm.diagnose.report.reading import (
     read_request_table,
     read_templates,
 )
+from keepwarm.diagnose.report.template_file import masked_templates
 from keepwarm.diagnose.runs import MapRuns
 from keepwarm.diagnose.templates import Template, Templates
 
@@ -40,6 +41,7 @@ class Opened:
         self.found = found
         self.saved: SavedDiagnosis = read_diagnosis(found.path)
         self.revealed = reveals and self.saved.revealed
+        self._reveals = reveals
         self._masks = self.saved.revealed and not reveals
         self._lock = threading.Lock()
 
@@ -104,7 +106,10 @@ class Opened:
 
     @cached_property
     def _templates(self) -> Templates:
-        return read_templates(self._companion(_TEMPLATES))
+        templates = read_templates(self._companion(_TEMPLATES))
+        if self._reveals or not templates.revealed:
+            return templates
+        return masked_templates(templates, self.saved.diagnosis)
 
     def _companion(self, name: str) -> Path:
         path = self._beside(name)
