@@ -22,6 +22,7 @@ from scripts.loop.shell import KEEPWARM, CommandFailed
 REPOSITORY = EXAMPLE.parents[1]
 TRAFFIC = (EXAMPLE / "traffic.jsonl.gz").relative_to(REPOSITORY)
 REUSE_MODEL = (EXAMPLE / "reuse-model.json").relative_to(REPOSITORY)
+MODEL_CONFIG = (EXAMPLE / "qwen3-8b.config.json").relative_to(REPOSITORY)
 # Of a real server, measured elsewhere: copied as committed. A record that is not there is left out.
 _RECORDS = {"canary/canary.json": "canary/canary.json", "canary/tuning.json": "tuning/tuning.json"}
 _REPAIR, _CAUSE, _CASE = "0004-customer-behind-policy", "identity", "reply-salutation"
@@ -82,8 +83,11 @@ def _diagnosis(out: Path, diagnosed: bool) -> list[Made]:
 def _simulations(out: Path) -> list[Made]:
     for name in ("cache", "serving"):
         (out / name).mkdir()
+    # The model that was recorded, on a GPU that just holds it.
     _keepwarm(
-        *("simulate", "cache", str(TRAFFIC), "--policy", "lru,computecache,belady", "--curve", "--json"),
+        *("simulate", "cache", str(TRAFFIC), "--policy", "lru,computecache,belady"),
+        *("--capacity-blocks", "256,1024,4096", "--model-config", str(MODEL_CONFIG), "--gpu", "L4"),
+        *("--curve", "--if-fixed", "--json"),
         into=out / "cache" / "cache.json",
     )
     # Half of the profile's memory, and people who answer 20 times as fast as recorded: so that 20 crowd it.
@@ -103,7 +107,7 @@ def _simulations(out: Path) -> list[Made]:
         into=out / "serving" / "serving.json",
     )
     return [
-        Made("cache/cache.json", "hit rate by policy and cache size (simulated)"),
+        Made("cache/cache.json", "hit rate by policy and cache size, as recorded and if fixed (simulated)"),
         Made("serving/serving.json", "20 sessions on a small server by queue order and eviction (simulated)"),
         Made(
             "serving/timelines",
