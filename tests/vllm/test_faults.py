@@ -274,7 +274,7 @@ def _page(directory: Path) -> str:
     return generate_latest(registry).decode()
 
 
-@pytest.mark.parametrize("name", ["on_allocate", "on_free", "count_hits", "take", "forget", "demote"])
+@pytest.mark.parametrize("name", ["on_allocate", "on_free", "use", "take", "forget", "demote"])
 def test_a_policy_that_trips_anywhere_leaves_a_whole_list(name: str) -> None:
     if not hasattr(BoundaryOrder, name):
         pytest.fail(f"the policy has no {name}: name what took its place")

@@ -56,8 +56,8 @@ BROKEN = {
         '{"active": "active"}, "active"',
     ),
     "watched blocks are cached ones": (
-        "self._split(blocks) if self.watchers",
-        "self._split(blocks) if False",
+        "            if self.watchers:\n",
+        "            if False:\n",
     ),
     "the whole list is scanned": (
         "islice(self._protected.values(), self._scan_limit + count - 1)",

@@ -158,11 +158,6 @@ class ComputeCache(VictimOrder):
         self._uses.hit(block)
         self._allocated_at_hit[block] = self.allocated_blocks
 
-    def count_hits(self, blocks: Sequence[BlockId]) -> None:
-        """Blocks that stand in no part are hit, in this order. Mutates; O(len(blocks))."""
-        self._uses.hit_in_turn(blocks)
-        self._allocated_at_hit.update(dict.fromkeys(blocks, self.allocated_blocks))
-
     def on_allocate(self, new_blocks: int, blank_blocks: int) -> None:  # noqa: ARG002 - blank ones turn over too
         """Move the boundary: first for stale blocks, then for the share; bounded by the blocks asked for."""
         self.allocated_blocks += new_blocks

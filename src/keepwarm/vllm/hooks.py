@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from time import monotonic
 from typing import Any
 
+from keepwarm.policies.base import BlockId
 from keepwarm.vllm.counters import EVICTION_CLASSES, MODES, SLOT, Counters
 from keepwarm.vllm.faults import Faults
 from keepwarm.vllm.keeper import REORDERED, Keeper
@@ -18,8 +19,7 @@ from keepwarm.vllm.stock import Block, Pool
 logger = logging.getLogger("vllm.computecache")
 
 LEAST_REMEMBERED_HASHES = 16_384  # evicted ones, beside as many as the pool has blocks
-PUBLISH_EVERY = 64  # allocations
-TIMED_EVERY = 64  # decisions for which nothing has to be looked at
+TICK_EVERY = 64  # allocations: so often counts are published, and a decision that looks at nothing is timed
 PUBLISH_EVERY_S = 0.1  # where requests end more often than that
 _DECISIONS = SLOT["decisions"]
 _UNHASHED, _NEVER_HIT, _HIT = (SLOT[f"evicted_{name}"] for name in EVICTION_CLASSES)
@@ -46,61 +46,91 @@ class Hooks:
         # What decoding fills nobody asked for; it is asked for when it comes back in a prompt.
         self.hears_of_answers = self.keeper is not None and self.keeper.is_aged_by_caching
         self._allocations = 0
+        self._due = 1  # the allocation with which the next tick comes
         self._published_s = 0.0
 
-    def allocating(self, new_blocks: int) -> None:  # noqa: C901 - vLLM's busiest path: each call more costs
+    def allocating(self, new_blocks: int) -> None:
         """So many blocks are about to be taken from the head of the free list; what they hold is lost."""
         try:
+            self._allocations = allocations = self._allocations + 1
+            is_due = allocations >= self._due
             keeper, words = self.keeper, self._words
             if keeper is not None:
-                decisions = words[_DECISIONS] = words[_DECISIONS] + 1
-                if decisions >= keeper.log_at:
-                    keeper.log()
-                allocated_blocks = keeper.policy.allocated_blocks + new_blocks
-                if allocated_blocks < keeper.quiet_until and self._allocations % TIMED_EVERY:
-                    keeper.policy.allocated_blocks = allocated_blocks
+                words[_DECISIONS] += 1
+                policy = keeper.policy
+                allocated_blocks = policy.allocated_blocks + new_blocks
+                if allocated_blocks < keeper.quiet_until and not is_due:
+                    policy.allocated_blocks = allocated_blocks
                 else:
                     keeper.decide(new_blocks)
-            cached: list[Block] = []
-            hit: list[Block] = []
-            was_hit, lost = self._was_hit, self.lost.recent
             block = self._queue.fake_free_list_head.next_free_block
-            for _ in range(new_blocks):
-                block_hash = block._block_hash
-                if block_hash is not None:
-                    cached.append(block)
-                    lost[block_hash] = None
-                    if was_hit[block.block_id]:
-                        hit.append(block)
-                        was_hit[block.block_id] = 0
-                block = block.next_free_block
-            if len(lost) >= self.lost.half:
-                self.lost.turn()
-            words[_NEVER_HIT] += len(cached) - len(hit)
-            if hit or len(cached) != new_blocks:
-                words[_HIT] += len(hit)
-                words[_UNHASHED] += new_blocks - len(cached)
-            if keeper is not None:
-                if hit or keeper.watched or keeper.is_aged_by_caching:
-                    keeper.taking(new_blocks, cached, hit, block)
-                elif cached and keeper.freed_at[cached[-1].block_id] > keeper.protected_freed_at:
+            block_id = block.block_id
+            # Decoding takes one block at a time: vLLM's busiest path, where each call more costs.
+            if new_blocks != 1 or self._was_hit[block_id] or (keeper is not None and keeper.hears_all):
+                self._taking(new_blocks, block)
+            elif (block_hash := block._block_hash) is None:
+                words[_UNHASHED] += 1
+            else:
+                self.lost.recent[block_hash] = None
+                words[_NEVER_HIT] += 1
+                if keeper is not None and keeper.freed_at[block_id] > keeper.protected_freed_at:
                     words[REORDERED] += 1
-            self._allocations += 1
-            if not self._allocations % PUBLISH_EVERY:
-                self._counters.publish()
+            if is_due:
+                self._tick()
         except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
             self.faults.note("evict", error)
+
+    def _taking(self, new_blocks: int, block: Block) -> None:
+        """Any number of blocks from ``block`` on, of any class."""
+        cached: list[Block] = []
+        hit: list[Block] = []
+        was_hit, lost, words, keeper = self._was_hit, self.lost.recent, self._words, self.keeper
+        for _ in range(new_blocks):
+            block_hash = block._block_hash
+            if block_hash is not None:
+                cached.append(block)
+                lost[block_hash] = None
+                if was_hit[block.block_id]:
+                    hit.append(block)
+                    was_hit[block.block_id] = 0
+            block = block.next_free_block
+        if len(lost) >= self.lost.half:
+            self.lost.turn()
+        words[_NEVER_HIT] += len(cached) - len(hit)
+        if hit or len(cached) != new_blocks:
+            words[_HIT] += len(hit)
+            words[_UNHASHED] += new_blocks - len(cached)
+        if keeper is not None:
+            if hit or keeper.hears_all:
+                keeper.taking(new_blocks, cached, hit, block)
+            elif cached and keeper.freed_at[cached[-1].block_id] > keeper.protected_freed_at:
+                words[REORDERED] += 1
+
+    def _tick(self) -> None:
+        """What is done now and then: let readers see the counts, log, keep what is remembered small."""
+        keeper, decisions = self.keeper, self._words[_DECISIONS]
+        wait = TICK_EVERY
+        if keeper is not None:
+            if decisions >= keeper.log_at:
+                keeper.log()
+            wait = min(wait, keeper.log_at - decisions)
+        self._due = self._allocations + max(1, wait)
+        if len(self.lost.recent) >= self.lost.half:
+            self.lost.turn()
+        self._counters.publish()
 
     def touched(self, blocks: Sequence[Block]) -> None:
         """A request uses blocks; those without a hash hold nothing that could have been hit."""
         try:
-            hit = [block.block_id for block in blocks if block._block_hash is not None]
-            was_hit = self._was_hit
-            for block_id in hit:
-                was_hit[block_id] = 1
-            if self.keeper is not None and blocks:
+            was_hit, keeper = self._was_hit, self.keeper
+            hit: list[BlockId] = []
+            for block in blocks:
+                if block._block_hash is not None:
+                    was_hit[block.block_id] = 1
+                    hit.append(block.block_id)
+            if keeper is not None and blocks:
                 used = hit if len(hit) == len(blocks) else [block.block_id for block in blocks]
-                self.keeper.used(used, hit)
+                keeper.used(used, hit)
         except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
             self.faults.note("hit", error)
 
@@ -108,7 +138,11 @@ class Hooks:
         """``blocks`` got their hashes, some perhaps before; the first of them begins at ``first_token``."""
         try:
             if first_token < request.num_prompt_tokens:
-                self._note_requested(blocks)
+                lost = self.lost
+                recent, older = lost.recent, lost.older
+                for block in blocks:
+                    if (block_hash := block._block_hash) in recent or block_hash in older:
+                        self._requested_again(block)
             if self.keeper is not None and self.keeper.is_aged_by_caching:
                 self.keeper.cached(blocks)
         except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
@@ -167,16 +201,12 @@ class Hooks:
         except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
             self.faults.note("reset", error)
 
-    def _note_requested(self, blocks: Sequence[Block]) -> None:
-        lost = self.lost
-        recent, older = lost.recent, lost.older
-        for block in blocks:
-            block_hash = block._block_hash
-            if block_hash in recent or block_hash in older:
-                lost.discard(block_hash)
-                # vLLM keeps duplicates: content that another block holds was not lost.
-                if self._pool.cached_block_hash_to_block.get_one_block(block_hash) is block:
-                    self._words[_REQUESTED] += self._pool.hash_block_size
+    def _requested_again(self, block: Block) -> None:
+        block_hash = block._block_hash
+        self.lost.discard(block_hash)
+        # vLLM keeps duplicates: content that another block holds was not lost.
+        if self._pool.cached_block_hash_to_block.get_one_block(block_hash) is block:
+            self._words[_REQUESTED] += self._pool.hash_block_size
 
     def trip(self) -> None:
         """Put the policy away until the engine starts anew: from here on the queue is vLLM's own."""

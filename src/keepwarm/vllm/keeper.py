@@ -61,10 +61,12 @@ class Keeper:
         self.policy = make_order(pool, settings)
         self.is_aged_by_caching = self.policy.is_aged_by_caching
         self._hit_blocks = self.policy.hit_blocks
+        self.hears_all = self.is_aged_by_caching  # every block that is taken, also those never hit
         self.watched: dict[int, None] = {}  # in the list, in its order
         self.freed_at = array("Q", bytes(8 * pool.num_gpu_blocks))  # by block: frees until then
         self._frees = 0
         self._scanned_blocks = self._demoted_blocks = self._protected_blocks = 0  # as published
+        self._first: Block | None = None  # before which others are freed
         self.protected_freed_at = _NEVER  # when the first protected one was freed
         self.quiet_until = self.policy.quiet_until()  # blocks allocated; before that nothing is to be decided
 
@@ -96,10 +98,12 @@ class Keeper:
                 for block in islice(free_blocks(self._queue), new_blocks):
                     self.watched.pop(block.block_id, None)
             if hit or self.is_aged_by_caching:
+                policy, was_protected = self.policy, False
                 for block in cached:
-                    self.policy.take(block.block_id)
-                    self.policy.forget(block.block_id)
-                self._note_moves()
+                    was_protected |= policy.take(block.block_id)
+                    policy.forget(block.block_id)
+                if was_protected:
+                    self._note_protected()
             # Reordered: a block freed before a victim stays, as the heads of the parts tell.
             freed_at, oldest = self.freed_at, self.protected_freed_at
             if next_block._block_hash is not None and next_block.block_id not in self.watched:
@@ -112,19 +116,41 @@ class Keeper:
             self.faults.note("order", error)
 
     def freed(self, blocks: Sequence[Block]) -> bool:
-        """Put freed blocks with a hash, and watched ones, in their places; False: vLLM shall append them."""
+        """Put freed blocks with a hash, and watched ones, in their places; False: vLLM shall append them.
+
+        Those that were hit go behind all others and belong to the policy, the others before the first
+        protected one.
+        """
         try:
-            watched, others = self._split(blocks) if self.watchers else ((), blocks)
-            runs = self._take_over(others)
+            watched: Sequence[Block] = ()
+            if self.watchers:
+                watched, blocks = self._split(blocks)
+            end = self._blocks[next(iter(self.watched))] if self.watched else self._queue.fake_free_list_tail
+            boundary = end if self._first is None else self._first
+            if boundary.prev_free_block is None or end.prev_free_block is None:
+                raise LookupError(f"block {boundary.block_id} or {end.block_id} is not in the free list")
+            self._frees = now = self._frees + 1
+            hits, freed_at = self._hit_blocks, self.freed_at
+            kept: list[Block] = []
+            others: list[Block] = []
+            for block in blocks:
+                block_id = block.block_id
+                freed_at[block_id] = now
+                (kept if block_id in hits else others).append(block)
+            if kept:
+                self._keep(kept)
         except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
             self.faults.note("free", error)
             with suppress(Exception):
                 for block in blocks:
                     self.policy.take(block.block_id)
+                self._note_protected()
             return False
-        for run, before in runs:  # nothing may fail from here on: vLLM would append them a second time
-            if run:
-                insert(self._queue, run, before)
+        # Nothing may fail from here on: vLLM would append them a second time.
+        if others:
+            insert(self._queue, others, boundary)
+        if kept:
+            insert(self._queue, kept, end)
         if watched:
             self._append_watched(watched)
         return True
@@ -142,13 +168,11 @@ class Keeper:
 
     def used(self, blocks: Sequence[BlockId], hit: Sequence[BlockId]) -> None:
         """A request uses ``blocks``, ``hit`` are those with content; they are out of the list by now."""
-        policy = self.policy
-        if policy.take_all(blocks):
+        if self.policy.use(blocks, hit):
             self._note_protected()
         if self.watched:
             for block in blocks:
                 self.watched.pop(block, None)
-        policy.count_hits(hit)
 
     def moved(self, source: Block, target: Block, *, was_hit: bool) -> None:
         """The content of ``source``, in use, belongs to ``target`` now."""
@@ -188,33 +212,20 @@ class Keeper:
         watched = [block for block in blocks if block.block_id in watchers]
         return watched, [block for block in blocks if block.block_id not in watchers]
 
-    def _take_over(self, blocks: Sequence[Block]) -> tuple[tuple[Sequence[Block], Block], ...]:
-        """Give the policy those that were hit; what to insert in the list, and before which block each run.
-
-        Those that were hit go behind all others, the others before the first protected one.
-        """
-        policy, hits = self.policy, self._hit_blocks
-        first = policy.first_protected
-        end = self._blocks[next(iter(self.watched))] if self.watched else self._queue.fake_free_list_tail
-        boundary = end if first is None else self._blocks[first.id]
-        if boundary.prev_free_block is None or end.prev_free_block is None:
-            raise LookupError(f"block {boundary.block_id} or {end.block_id} is not in the free list")
-        self._frees = now = self._frees + 1
-        freed_at = self.freed_at
-        kept: list[Block] = []
-        others: list[Block] = []
-        for block in blocks:
-            block_id = block.block_id
-            freed_at[block_id] = now
-            (kept if block_id in hits else others).append(block)
-        if kept:
-            policy.on_free(cached_blocks(kept, self._block_tokens))
+    def _keep(self, blocks: Sequence[Block]) -> None:
+        """Blocks that were hit are the policy's from here on."""
+        self.policy.on_free(cached_blocks(blocks, self._block_tokens))
+        if self._first is None:
             self._note_protected()
-        return (others, boundary), (kept, end)
+        else:  # they stand behind the first one, which stays what it is
+            self._protected_blocks += len(blocks)
+            self._words[_PROTECTED] += len(blocks)
+            self.quiet_until = self.policy.quiet_until()
 
     def _append_watched(self, blocks: Sequence[Block]) -> None:
         if blocks:
             insert(self._queue, blocks, before=self._queue.fake_free_list_tail)
+            self.hears_all = True
             self.watched.update((block.block_id, None) for block in blocks)
 
     def _note_moves(self) -> None:
@@ -232,6 +243,7 @@ class Keeper:
         self._words[_PROTECTED] += protected_blocks - self._protected_blocks
         self._protected_blocks = protected_blocks
         first = policy.first_protected
+        self._first = None if first is None else self._blocks[first.id]
         self.protected_freed_at = _NEVER if first is None else self.freed_at[first.id]
         self.quiet_until = policy.quiet_until()
 

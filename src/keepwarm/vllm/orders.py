@@ -43,11 +43,16 @@ class BoundaryOrder(ComputeCache):
             raise ValueError(f"blocks freed twice: {blocks!r}")
         self._protected.update(added)
 
-    def take_all(self, blocks: Sequence[BlockId]) -> bool:
-        """``take`` of each; whether any was held. Mutates; O(len(blocks))."""
-        protected, before = self._protected, len(self._protected)
-        for block in blocks:
-            protected.pop(block, None)
+    def use(self, blocks: Sequence[BlockId], hit: Sequence[BlockId]) -> bool:
+        """``take`` of each block, ``count_hit`` of each that is hit; whether any was held. O(len(blocks))."""
+        protected, allocated_at_hit = self._protected, self._allocated_at_hit
+        before = len(protected)
+        if before:
+            for block in blocks:
+                protected.pop(block, None)
+        self._uses.hit_in_turn(hit)
+        for block in hit:
+            allocated_at_hit[block] = self.allocated_blocks
         return len(protected) != before
 
     def demote(self, block: CachedBlock) -> None:
@@ -79,13 +84,10 @@ class WindowOrder(ComputeCacheWindow):
         """It looks at the head before every allocation."""
         return 0
 
-    def take_all(self, blocks: Sequence[BlockId]) -> bool:  # noqa: ARG002 - it holds none
-        """``take`` of each; whether any was held."""
+    def use(self, blocks: Sequence[BlockId], hit: Sequence[BlockId]) -> bool:  # noqa: ARG002 - it holds none
+        """Blocks are hit, in this order; whether any was held. Mutates; O(len(hit))."""
+        self._uses.hit_in_turn(hit)
         return False
-
-    def count_hits(self, blocks: Sequence[BlockId]) -> None:
-        """Blocks are hit, in this order. Mutates; O(len(blocks))."""
-        self._uses.hit_in_turn(blocks)
 
     def on_allocate(self, new_blocks: int, blank_blocks: int = 0) -> None:  # noqa: ARG002 - the list tells
         """Move the victims-to-be to the head, behind the blank blocks there.
@@ -157,17 +159,14 @@ class Order(Protocol):
     def on_free(self, blocks: Sequence[CachedBlock]) -> None:
         """These are its own from here on."""
 
-    def count_hits(self, blocks: Sequence[BlockId]) -> None:
-        """Blocks with content are used, after ``take_all``."""
+    def use(self, blocks: Sequence[BlockId], hit: Sequence[BlockId]) -> bool:
+        """Let go of blocks that are used, ``hit`` those with content; whether one was protected."""
 
     def count_hit(self, block: BlockId) -> None:
-        """As ``count_hits`` of one."""
+        """A block with content, in use, is hit."""
 
     def take(self, block: BlockId) -> bool:
         """Let go of a block that leaves the list; whether it was held."""
-
-    def take_all(self, blocks: Sequence[BlockId]) -> bool:
-        """Let go of blocks that are used; whether one was held."""
 
     def forget(self, block: BlockId) -> None:
         """The content of a block is lost."""

@@ -109,20 +109,24 @@ class SessionOrder:
             is_held[block.id] = 1
             contents[block.id] = block
 
-    def count_hits(self, blocks: Sequence[BlockId]) -> None:
-        """The request uses cached blocks, free ones and others. Mutates."""
+    def use(self, blocks: Sequence[BlockId], hit: Sequence[BlockId]) -> bool:  # noqa: ARG002 - see below
+        """The request uses blocks, free ones and others. Mutates; none of them was protected.
+
+        What is held has content, so using it is a hit.
+        """
         self._serve()
         policy, is_held, contents = self.policy, self._is_held, self._contents
-        for block_id in blocks:
+        for block_id in hit:
             block = contents[block_id]
             if block is None:  # cached where nobody told
                 block = contents[block_id] = cached_block(self._blocks[block_id], self._block_tokens)
             was_free, is_held[block_id] = bool(is_held[block_id]), 0
             policy.on_hit(block, was_free=was_free)
+        return False
 
     def count_hit(self, block: BlockId) -> None:
-        """As ``count_hits`` of one. Mutates."""
-        self.count_hits((block,))
+        """As ``use`` of one. Mutates."""
+        self.use((block,), (block,))
 
     def take(self, block: BlockId) -> bool:
         """Let go of a block that vLLM took or emptied by itself; False if it is not held. Mutates."""
@@ -132,10 +136,6 @@ class SessionOrder:
             return False
         self.policy.on_hit(content, was_free=True)
         return True
-
-    def take_all(self, blocks: Sequence[BlockId]) -> bool:  # noqa: ARG002 - see count_hits
-        """What is held has content, so using it is a hit: ``count_hits`` lets go of it."""
-        return False
 
     def forget(self, block: BlockId) -> None:
         """The content of a block that is not held is lost. Mutates."""
