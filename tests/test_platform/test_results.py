@@ -104,7 +104,7 @@ def test_a_timeline_for_each_queue_order_and_eviction(made):
 
 
 def files_of(folder):
-    """Without git's own, whose index holds times; and without what the tests printed, which says how long they took."""
+    """Without what holds times: git's index, and what the project's tests printed."""
     found = {path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()}
     return {
         name: path.read_bytes()
