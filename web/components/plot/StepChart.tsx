@@ -12,7 +12,7 @@ export interface Series {
 }
 
 const HEIGHT = 200;
-const LEFT = 64;
+const LEFT = 56;
 const RIGHT = 20;
 const TOP = 14;
 const BOTTOM = HEIGHT - 40;
@@ -24,6 +24,7 @@ export function StepChart({
   axis,
   series,
   shown,
+  tick: ticked = shown,
   limit,
 }: {
   label: string;
@@ -32,6 +33,8 @@ export function StepChart({
   axis: string;
   series: Series[];
   shown: (value: number) => string;
+  /** How values stand on the axis, where that is shorter. */
+  tick?: (value: number) => string;
   /** A line across that means something. */
   limit?: { name: string; value: number } | null;
 }) {
@@ -44,6 +47,7 @@ export function StepChart({
   const place = (index: number) =>
     LEFT + ((index + 0.5) / Math.max(categories.length, 1)) * Math.max(width - LEFT - RIGHT, 50);
   const last = categories.length - 1;
+  const under = Math.max(width - LEFT - RIGHT, 50);
   const said = sayAt(at ?? last, categories, axis, series, shown);
   const pressed = (event: KeyboardEvent) => {
     const now = at ?? last;
@@ -79,7 +83,7 @@ export function StepChart({
         onKeyDown={pressed}
         onPointerMove={(event) => {
           const x = event.clientX - event.currentTarget.getBoundingClientRect().left;
-          const index = Math.floor(((x - LEFT) / Math.max(width - LEFT - RIGHT, 50)) * categories.length);
+          const index = Math.floor(((x - LEFT) / under) * categories.length);
           setAt(index >= 0 && index <= last ? index : null);
         }}
         onPointerLeave={() => setAt(null)}
@@ -89,7 +93,7 @@ export function StepChart({
             <g key={tick}>
               <line className={styles.grid} x1={LEFT} x2={width - RIGHT} y1={y.at(tick)} y2={y.at(tick)} />
               <text className={styles.text} x={LEFT - 8} y={y.at(tick) + 4} textAnchor="end">
-                {shown(tick)}
+                {ticked(tick)}
               </text>
             </g>
           ))}
@@ -159,5 +163,5 @@ function sayAt(
     const value = line.values[index];
     return `${line.name} ${value === null || value === undefined ? "nothing" : shown(value)}`;
   });
-  return categories.length === 0 ? "nothing measured" : `${categories[index]} ${axis}: ${parts.join("; ")}`;
+  return categories.length === 0 ? "nothing measured" : `At ${categories[index]} ${axis}: ${parts.join("; ")}`;
 }

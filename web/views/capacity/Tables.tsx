@@ -4,29 +4,39 @@ import { type Column, DataTable } from "@/components/DataTable";
 import { OriginTag } from "@/components/Figure";
 import { Link } from "@/components/Link";
 import { count, counted, percent, visible } from "@/lib/format";
-import { gibOf, recordedOf, type RecordedHits, type Row, type Simulation, type Size, sizesOf } from "./model";
+import { gibOf, recordedOf, type RecordedHits, type Row, type Simulation, type Sizes, sizesOf } from "./model";
 
-function gib(simulation: Simulation, blocks: number): string {
-  const value = gibOf(simulation, blocks);
-  return value === null ? "" : String(Number(value.toPrecision(3)));
+function sizeText(simulation: Simulation, blocks: number | null | undefined) {
+  if (blocks === null || blocks === undefined) return "more than was tried";
+  const gib = gibOf(simulation, blocks);
+  return (
+    <>
+      {counted(blocks, "block")}{" "}
+      <span className="dim">
+        {counted(blocks * simulation.cache.block_size, "token")}
+        {gib === null ? "" : `, ${Number(gib.toPrecision(3))} GiB`}
+      </span>
+    </>
+  );
 }
 
 /** Sizes for shares of the ceiling. */
 export function SizesTable({ simulation, chosen }: { simulation: Simulation; chosen: string[] }) {
-  const known = simulation.cache.bytes_per_block !== null;
-  const columns: Column<Size>[] = [
-    { id: "policy", name: "policy", head: true, cell: (row) => visible(row.policy, 60) },
-    { id: "share", name: "of the ceiling", figure: true, cell: (row) => `${row.percent_of_ceiling}%` },
-    { id: "rate", name: "hit rate", figure: true, cell: (row) => percent((row.percent_of_ceiling / 100) * simulation.ceiling.hit_rate) },
-    { id: "blocks", name: "blocks", figure: true, cell: (row) => (row.capacity_blocks === null ? "more than was tried" : count(row.capacity_blocks)) },
-    { id: "tokens", name: "tokens", figure: true, cell: (row) => (row.capacity_blocks === null ? "" : count(row.capacity_blocks * simulation.cache.block_size)) },
-    ...(known ? [{ id: "gib", name: "GiB on one GPU", figure: true, cell: (row: Size) => (row.capacity_blocks === null ? "" : gib(simulation, row.capacity_blocks)) }] : []),
-  ];
   const rows = sizesOf(simulation, chosen);
+  const shares = [...new Set(rows.flatMap((row) => row.sizes.map((size) => size.percent_of_ceiling)))];
+  const columns: Column<Sizes>[] = [
+    { id: "policy", name: "policy", head: true, cell: (row) => visible(row.policy, 60) },
+    ...shares.map((share) => ({
+      id: String(share),
+      name: `${share}% of the ceiling: ${percent((share / 100) * simulation.ceiling.hit_rate)} hit`,
+      figure: true,
+      cell: (row: Sizes) => sizeText(simulation, row.sizes.find((size) => size.percent_of_ceiling === share)?.capacity_blocks),
+    })),
+  ];
   if (rows.length === 0) {
     return <p className="dim">The document has no sizes: they come with --curve.</p>;
   }
-  return <DataTable caption="Smallest caches for a share of the ceiling (simulated)" captionHidden columns={columns} rows={rows} rowKey={(row) => `${row.policy} ${row.percent_of_ceiling}`} />;
+  return <DataTable caption="Smallest caches for a share of the ceiling (simulated)" captionHidden columns={columns} rows={rows} rowKey={(row) => row.policy} />;
 }
 
 /** The rows of the document: a policy at a capacity. */

@@ -65,7 +65,7 @@ describe("curves", () => {
 
 it("lists sizes, those that were not reached as such", () => {
   expect(sizesOf(simulation({ curve: CURVE }), ["belady"])).toEqual([
-    { policy: "belady", percent_of_ceiling: 90, capacity_blocks: null },
+    { policy: "belady", sizes: [{ percent_of_ceiling: 90, capacity_blocks: null }] },
   ]);
 });
 

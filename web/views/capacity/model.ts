@@ -62,7 +62,7 @@ export function curvesOf(simulation: Simulation, chosen: string[]): Curves {
         ...after.map((curve) => ({
           name: `${curve.policy}, after the fix`,
           colour: styleOf(all, curve.policy).colour,
-          dash: [1, 3],
+          dash: curve.policy === "belady" ? [8, 3, 2, 3] : [5, 4],
           values: along(at, curve.points),
         })),
       ],
@@ -105,17 +105,16 @@ function along(at: number[], points: { capacity_blocks: number; hit_rate: number
   return at.map((capacity) => rates.get(capacity) ?? null);
 }
 
-export interface Size {
+export interface Sizes {
   policy: string;
-  percent_of_ceiling: number;
-  capacity_blocks: number | null;
+  sizes: Schema<"SizeForCeiling">[];
 }
 
-/** The capacity each chosen policy needs for a share of the ceiling. */
-export function sizesOf(simulation: Simulation, chosen: string[]): Size[] {
+/** The capacities that the chosen policies need for shares of the ceiling. */
+export function sizesOf(simulation: Simulation, chosen: string[]): Sizes[] {
   return (simulation.curve?.policies ?? [])
-    .filter((curve) => chosen.includes(curve.policy))
-    .flatMap((curve) => curve.sizes.map((size) => ({ policy: curve.policy, ...size })));
+    .filter((curve) => chosen.includes(curve.policy) && curve.sizes.length > 0)
+    .map(({ policy, sizes }) => ({ policy, sizes }));
 }
 
 /** GiB on one GPU for so many blocks; null where the model is not known. */

@@ -7,7 +7,7 @@ import { When } from "@/components/States";
 import type { Schema } from "@/lib/api/client";
 import { useApi } from "@/lib/api/use";
 import { brief } from "@/components/plot/scale";
-import { count, percent, seconds, visible } from "@/lib/format";
+import { count, counted, percent, seconds, visible } from "@/lib/format";
 import { type CanaryRun, type FloodStep, floodSteps, runsOf } from "./canary";
 import { CheckTable } from "./CheckTable";
 import { Facts } from "./Facts";
@@ -43,13 +43,14 @@ function Recorded({ answer }: { answer: Schema<"CanaryAnswer"> }) {
         Canary <OriginTag origin="measured" /> <Outcome outcome={answer.accepted ? "accepted" : "refused"} />
       </h2>
       <AboutServer record={record} />
-      <h3>Hot prefix still cached after so many one-use requests</h3>
+      <h3>Tokens of the hot prefix still cached after so many one-use requests</h3>
       <StepChart
         label="Cached tokens of the hot prefix after each step of the flood"
         categories={categories}
         axis="one-use requests since the start"
         series={lines((step) => step.cached_tokens)}
-        shown={(value) => `${brief(value)} tokens`}
+        shown={(value) => counted(value, "token")}
+        tick={brief}
         limit={{ name: `the whole hot prefix, ${count(hot)} tokens`, value: hot }}
       />
       <h3>TTFT of the hot request</h3>

@@ -17,5 +17,5 @@ const COLUMNS: readonly Column<Check>[] = [
 
 /** The checks of a decision or a drill: all of them, not only those that refuse. */
 export function CheckTable({ caption, checks }: { caption: string; checks: Check[] }) {
-  return <DataTable caption={caption} columns={COLUMNS} rows={checks} rowKey={(row) => row.code} />;
+  return <DataTable boxed={false} caption={caption} columns={COLUMNS} rows={checks} rowKey={(row) => row.code} />;
 }

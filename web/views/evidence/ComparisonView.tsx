@@ -50,7 +50,7 @@ const COLUMNS: readonly Column<Line>[] = [
   { id: "before", name: "BEFORE", figure: true, cell: (line) => (line.before === null ? "" : <Figure estimate={line.before} shown={line.shown} />) },
   { id: "after", name: "AFTER", figure: true, cell: (line) => (line.after === null ? "" : <Figure estimate={line.after} shown={line.shown} />) },
   { id: "change", name: "change", figure: true, cell: (line) => <Figure estimate={line.change} shown={line.changed} /> },
-  { id: "how", name: "", cell: (line) => <span className="dim">{line.changeName}</span> },
+  { id: "how", name: "how", cell: (line) => <span className="dim">{line.changeName}</span> },
 ];
 
 /** BEFORE against AFTER, measured on a real server. */
@@ -87,7 +87,7 @@ function Compared({ answer }: { answer: Schema<"ComparisonAnswer"> }) {
         ]}
       />
       <p>
-        {counted(pairs.compared, "pair")} by {pairs.by}; {pairs.left_out === 0 ? "none left out" : `${count(pairs.left_out)} left out`}.{" "}
+        <a href="#pairs">{counted(pairs.compared, "pair")}</a> by {pairs.by}; {pairs.left_out === 0 ? "none left out" : `${count(pairs.left_out)} left out`}.{" "}
         {count(ttft.faster_pairs)} became faster, {count(ttft.slower_pairs)} slower. Generated texts:{" "}
         {count(outputs.equal)} equal, {count(outputs.changed)} changed, by digest; whether a change matters is for the
         guard to say.
@@ -95,7 +95,7 @@ function Compared({ answer }: { answer: Schema<"ComparisonAnswer"> }) {
       <Pairs id={answer.id} median={ttft.paired_delta_s} total={pairs.compared} />
       <SimulatedTable before={comparison.simulated_before} after={comparison.simulated_after} />
       <h2>What the figures rest on</h2>
-      <div className={styles.sides}>
+      <div className={styles.boundary}>
         <Sentences title="Held equal" lines={comparison.boundary.held_equal.map((line) => visible(line, 500))} />
         <Sentences title="Not held equal" lines={comparison.boundary.not_held_equal.map((line) => visible(line, 500))} />
         <Sentences title="Limits" lines={comparison.boundary.limits.map((line) => visible(line, 500))} />

@@ -112,10 +112,10 @@ export function PairedDeltas({
           {dot === undefined ? null : (
             <circle className={styles.pointed} cx={x(chosen)} cy={scale.at(dot.delta_s)} r="6.5" />
           )}
-          <text className={plot.mark} x={width - RIGHT - 4} y={scale.at(0) - 5} textAnchor="end">
+          <text className={plot.mark} x={LEFT + 4} y={scale.at(0) - 5}>
             as before
           </text>
-          <text className={plot.mark} x={width - RIGHT - 4} y={scale.at(median.value) - 5} textAnchor="end">
+          <text className={plot.mark} x={LEFT + 4} y={scale.at(median.value) - 5}>
             median {delta(median.value)}
           </text>
           <text className={plot.text} x={(LEFT + width) / 2} y={HEIGHT - 6} textAnchor="middle">

@@ -67,7 +67,7 @@ function Tuned({ tuning }: { tuning: Tuning }) {
       <StepChart
         label="p95 time to first token by scan limit and rule"
         categories={limits.map(count)}
-        axis="scan limit, blocks"
+        axis="blocks scanned at most"
         series={series}
         shown={seconds}
         limit={{ name: `budget ${seconds(limit_s)}`, value: limit_s }}

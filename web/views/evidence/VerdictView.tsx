@@ -1,6 +1,6 @@
 "use client";
 
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { CauseChip } from "@/components/Chips";
 import { Command } from "@/components/Command";
 import { type Column, DataTable } from "@/components/DataTable";
@@ -35,6 +35,12 @@ export function VerdictView({ id }: { id: string }) {
 function Judged({ answer, onWritten }: { answer: Verdict; onWritten: (answer: Verdict) => void }) {
   const { verdict } = answer;
   const [approver, setApprover] = useState("");
+  const [said, setSaid] = useState("");
+  const heading = useRef<HTMLHeadingElement>(null);
+  // The form that had the focus is gone once its output is approved.
+  useEffect(() => {
+    if (said !== "") heading.current?.focus();
+  }, [said]);
   const { query } = useQuery();
   const found = approvables(answer);
   const waiting = found.filter((output) => output.approval === null).length;
@@ -48,14 +54,20 @@ function Judged({ answer, onWritten }: { answer: Verdict; onWritten: (answer: Ve
           The verdict is not as it was written: its digest does not hold. Run keepwarm verify again.
         </p>
       )}
+      {answer.problem === null ? null : (
+        <p role="alert" className={styles.bad}>
+          {visible(answer.problem, 1000)}
+        </p>
+      )}
       <VerdictFacts answer={answer} />
       <h3>Checks</h3>
-      <DataTable caption="Checks of the guard, all of them" captionHidden columns={CHECK_COLUMNS} rows={verdict.answers} rowKey={(row) => row.check} detail={problems} />
+      <DataTable boxed={false} caption="Checks of the guard, all of them" captionHidden columns={CHECK_COLUMNS} rows={verdict.answers} rowKey={(row) => row.check} detail={problems} />
       {found.length === 0 ? null : (
         <section aria-labelledby="outputs">
-          <h2 id="outputs">
+          <h2 id="outputs" ref={heading} tabIndex={-1}>
             What a person may approve: {count(waiting)} waiting, {count(found.length - waiting)} approved
           </h2>
+          <p role="status">{said}</p>
           {answer.saved_masked ? (
             <p className="dim">
               Secrets and personal data are covered: the verdict was written so. With <code>keepwarm verify --reveal</code>{" "}
@@ -70,7 +82,10 @@ function Judged({ answer, onWritten }: { answer: Verdict; onWritten: (answer: Ve
               opened={query.get("case") === output.case}
               approver={approver}
               onApprover={setApprover}
-              onWritten={onWritten}
+              onWritten={(next) => {
+                onWritten(next);
+                setSaid(`Approved: ${visible(output.case, 200)}. The command to run next is below.`);
+              }}
             />
           ))}
         </section>

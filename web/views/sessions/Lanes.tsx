@@ -136,7 +136,7 @@ export function Lanes({
   const session = sessions.find((candidate) => candidate.id === pointed?.session);
   const said =
     pointed === null || session === undefined
-      ? "Nothing chosen"
+      ? "No request chosen: point at one, or use the arrow keys."
       : `${visible(session.id, 60)}, request ${pointed.request + 1} of ${requestsIn(session)}: ${visible(describe(session, pointed.request), 400)}`;
   const marked = laneOfChosen < 0 || chosen === null ? null : sessions[laneOfChosen];
   return (

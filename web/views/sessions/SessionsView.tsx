@@ -65,7 +65,8 @@ function Found({ timelines, simulations, run }: { timelines: Item[]; simulations
 
 function Timelines({ items, simulations }: { items: Item[]; simulations: Item[] }) {
   const { query, set } = useQuery();
-  const first = chosenOf(items, query.get("run"));
+  // Without a choice: the first that was asked for, its file the oldest, beside the last, its file the newest.
+  const first = items.find((item) => item.id === query.get("run")) ?? baselineOf(items);
   const others = items.filter((item) => item.id !== first?.id);
   const asked = query.get("beside");
   const second = asked === "none" ? null : (others.find((item) => item.id === asked) ?? sibling(others, first));
@@ -73,13 +74,13 @@ function Timelines({ items, simulations }: { items: Item[]; simulations: Item[] 
   const b = useApi("/api/timelines/{id}", second === null ? null : { path: { id: second.id } });
   const simulation = simulations.find((item) => item.problem === null) ?? null;
   const report = useApi("/api/serving-simulations/{id}", simulation === null ? null : { path: { id: simulation.id } });
-  const rows = report.state === "ready" ? report.answer.rows : null;
+  const served = report.state === "ready" ? report.answer : null;
   const runs = useMemo(() => {
     const shown: ShownRun[] = [];
     for (const loaded of [a, b]) {
       if (loaded.state !== "ready") continue;
       const timeline = loaded.answer;
-      const row = rows === null ? null : rowOf(timeline, rows);
+      const row = served === null ? null : rowOf(timeline, served);
       const href = link("sessions", { ...Object.fromEntries(new URLSearchParams(window.location.search)), simulation: simulation?.id });
       shown.push({
         name: runName(timeline),
@@ -89,7 +90,7 @@ function Timelines({ items, simulations }: { items: Item[]; simulations: Item[] 
       });
     }
     return shown;
-  }, [a, b, rows, simulation]);
+  }, [a, b, served, simulation]);
   const none = [{ value: "none", name: "nothing" }];
   const clear = { from: null, to: null, session: null, request: null, rows: null };
   const waiting = a.state === "loading" || b.state === "loading";
@@ -118,6 +119,13 @@ function Timelines({ items, simulations }: { items: Item[]; simulations: Item[] 
       {runs.length === 0 || waiting ? null : <Runs runs={runs} />}
     </>
   );
+}
+
+/** The oldest timeline of the trace that the newest one is of. */
+function baselineOf(items: Item[]): Item | null {
+  const newest = chosenOf(items, null);
+  const fit = items.filter((item) => item.problem === null && item.trace_sha256 === newest?.trace_sha256);
+  return fit.at(-1) ?? newest;
 }
 
 /** The run to set beside: of the same trace, by another order or eviction. */

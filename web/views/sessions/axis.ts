@@ -5,7 +5,7 @@ import type { Seen } from "./series";
 
 /** Room for names and values left of the pictures. */
 export const GUTTER_PX = 96;
-const RIGHT_PX = 12;
+const RIGHT_PX = 20;
 
 export interface Axis {
   seen: Seen;

@@ -21,11 +21,13 @@ export interface RunFigures {
   waiting_s: number;
 }
 
-/** The smallest value that at least `share` of them do not exceed; values that occur, not between them. */
-export function nearestRank(values: number[], share: number): number {
-  if (values.length === 0) return 0;
+/** Linear between neighbours, as in the rows of a serving simulation; 0 of none. */
+export function quantile(values: number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0;
+  const place = share * Math.max(sorted.length - 1, 0);
+  const below = sorted[Math.floor(place)] ?? 0;
+  const above = sorted[Math.floor(place) + 1] ?? below;
+  return below + (place - Math.floor(place)) * (above - below);
 }
 
 function sum(values: number[]): number {
@@ -53,8 +55,8 @@ export function figuresOf(timeline: Timeline): RunFigures {
     requests: sum(measured.map(requestsIn)),
     completion_s: timeline.session_completion_s,
     makespan_s: timeline.makespan_s,
-    latency_p50_s: nearestRank(latencies, 0.5),
-    latency_p99_s: nearestRank(latencies, 0.99),
+    latency_p50_s: quantile(latencies, 0.5),
+    latency_p99_s: quantile(latencies, 0.99),
     hit_rate: totals.prompt === 0 ? 0 : totals.hit / totals.prompt,
     prompt_tokens: totals.prompt,
     hit_tokens: totals.hit,
@@ -69,13 +71,14 @@ export function figuresOf(timeline: Timeline): RunFigures {
  * The row that a timeline was recorded for: the same order, eviction, seed and mean completion. A row that
  * only resembles it is none, for its figures would be another run's.
  */
-export function rowOf(timeline: Timeline, rows: ServingRow[]): ServingRow | null {
+export function rowOf(timeline: Timeline, report: Schema<"ServingReport">): ServingRow | null {
+  if (report.input.trace_sha256 !== timeline.trace_sha256) return null;
   const same = (row: ServingRow) =>
     row.scheduling === timeline.scheduling &&
     row.eviction === timeline.eviction &&
     row.seed === timeline.seed &&
     Math.abs(row.session_completion_s - timeline.session_completion_s) <= 1e-4 * timeline.session_completion_s;
-  return rows.find(same) ?? null;
+  return report.rows.find(same) ?? null;
 }
 
 export interface Spread {

@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { endOf, figuresOf, nearestRank, overSeeds, rowOf, type ServingRow, spread } from "./figures";
+import { endOf, figuresOf, overSeeds, quantile, rowOf, type ServingRow, spread } from "./figures";
 import { filled, indexAt, stepPath } from "./series";
 import type { Timeline } from "./segments";
 import { moved, readSeen, showing, within, zoomed } from "./zoom";
 
 const TIMELINE = {
+  trace_sha256: "t",
   scheduling: "fcfs",
   eviction: "lru",
   seed: 1,
@@ -39,20 +40,23 @@ function row(changes: Partial<ServingRow>): ServingRow {
 describe("figures", () => {
   it("are counted over requests", () => {
     expect(figuresOf(TIMELINE)).toEqual({
-      sessions: 1, requests: 2, completion_s: 12, makespan_s: 40, latency_p50_s: 4, latency_p99_s: 10,
+      sessions: 1, requests: 2, completion_s: 12, makespan_s: 40, latency_p50_s: 7, latency_p99_s: 9.94,
       hit_rate: 0.4, prompt_tokens: 200, hit_tokens: 80, recomputed_tokens: 20, reloaded_tokens: 5,
       preemptions: 1, waiting_s: 5,
     });
   });
   it("end with the last request, measured or not", () => expect(endOf(TIMELINE)).toBe(50));
-  it("uses values that occur", () => {
-    expect(nearestRank([4, 1, 3, 2], 0.5)).toBe(2);
-    expect(nearestRank([4, 1, 3, 2], 0.99)).toBe(4);
-    expect(nearestRank([], 0.5)).toBe(0);
+  it("have quantiles linear between neighbours", () => {
+    expect(quantile([4, 1, 3, 2], 0.5)).toBe(2.5);
+    expect(quantile([4, 1, 3, 2], 0.99)).toBeCloseTo(3.97);
+    expect(quantile([7], 0.99)).toBe(7);
+    expect(quantile([], 0.5)).toBe(0);
   });
   it("takes a row of the very run only", () => {
-    expect(rowOf(TIMELINE, [row({ seed: 0 }), row({ session_completion_s: 12.5 })])).toBeNull();
-    expect(rowOf(TIMELINE, [row({ eviction: "cachewise" }), row({ session_completion_s: 12.0004 })])).not.toBeNull();
+    const report = (rows: ServingRow[], trace_sha256 = "t") => ({ input: { trace_sha256 }, rows }) as never;
+    expect(rowOf(TIMELINE, report([row({ seed: 0 }), row({ session_completion_s: 12.5 })]))).toBeNull();
+    expect(rowOf(TIMELINE, report([row({})], "another"))).toBeNull();
+    expect(rowOf(TIMELINE, report([row({ eviction: "cachewise" }), row({ session_completion_s: 12.0004 })]))).not.toBeNull();
   });
   it("merges seeds", () => {
     const merged = overSeeds([row({ seed: 0, hit_rate: 0.2 }), row({ sessions: 2 }), row({ hit_rate: 0.4 })]);
