@@ -145,10 +145,13 @@ function Behaviour({ behaviour, canary }: { behaviour: Schema<"Behaviour"> | nul
       ) : (
         <>
           <Figure
-            label="Verdicts of the guard"
-            value={outcomes(behaviour)}
+            label="Checked by the guard"
+            value={count(behaviour.passed + behaviour.failed + behaviour.needing_approval)}
+            unit="verdicts"
             href={behaviour.latest === null ? null : atEvidence("verdict", behaviour.latest)}
-          />
+          >
+            {outcomes(behaviour)}
+          </Figure>
           {behaviour.waiting.length === 0 ? (
             <p>No changed output waits for an approval.</p>
           ) : (

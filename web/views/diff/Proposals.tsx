@@ -32,10 +32,10 @@ export function Proposals({
               <button
                 type="button"
                 aria-pressed={accepted}
-                aria-label={`Accept ${name}`}
                 onClick={() => onLay(withFixes(layout, proposal.findings))}
               >
                 {accepted ? "✓ Accepted" : "Accept"}
+                <span className="hidden"> {name}</span>
               </button>{" "}
               {tokens(proposal.recoverable_tokens)} recoverable{" "}
               <span className="dim">(simulated with the diagnosis)</span>

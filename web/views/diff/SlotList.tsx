@@ -43,6 +43,7 @@ export function SlotList({
     {
       id: "place",
       name: "Place",
+      className: styles.place,
       cell: (slot) =>
         slot.movable ? (
           <Select

@@ -3,7 +3,7 @@
 import { Fragment, useRef, useState } from "react";
 import type { Schema } from "@/lib/api/client";
 import { counted, visible } from "@/lib/format";
-import { blocks, END, gapName, gaps, type Item, type Layout, placeOf, type Slot } from "@/views/diff/layout";
+import { blocks, END, gapName, gaps, type Item, type Layout, ownPlace, placeOf, type Slot } from "@/views/diff/layout";
 import { SlotChip } from "@/views/diff/SlotChip";
 import { SlotList } from "@/views/diff/SlotList";
 import { useLift } from "@/views/diff/useLift";
@@ -33,7 +33,7 @@ export function TemplateText({ template, layout, names, onLay }: Props) {
   if (laid.at(-1)?.path !== END) laid.push({ path: END, role: "", items: [] });
   return (
     <>
-      <div ref={text} className={lifted === null ? styles.text : `${styles.text} ${styles.lifting}`}>
+      <div ref={text} className={styles.text} {...REGION}>
         {laid.map((block, place) => (
           <section key={place} className={styles.block} aria-label={visible(`${block.role} ${block.path}`.trim(), 200)}>
             <p className={styles.where}>
@@ -63,13 +63,19 @@ export function TemplateText({ template, layout, names, onLay }: Props) {
         names={names}
         placeOf={(slot) => placeOf(layout, pieces, slot)}
         placesOf={(slot) =>
-          gaps(pieces, slot).map((gap) => ({ value: String(gap), name: visible(gapName(pieces, gap, names), 90) }))
+          gaps(pieces, slot).map((gap) => ({
+            value: String(gap),
+            name: gap === ownPlace(pieces, slot) ? "as recorded" : visible(gapName(pieces, gap, names), 90),
+          }))
         }
         onPlace={handlers.put}
       />
     </>
   );
 }
+
+// It scrolls, so that it must take focus: there may be no slot in it that does.
+const REGION = { role: "region", "aria-label": "Text of the template", tabIndex: 0 };
 
 function Gap({ gap, open, chosen }: { gap: number; open: boolean; chosen: boolean }) {
   const look = chosen ? styles.chosenGap : open ? styles.openGap : styles.gap;
@@ -127,11 +133,11 @@ function Stable({ piece }: { piece: Schema<"TextPiece"> }) {
   const hidden = text.length - 2 * KEPT_CHARS;
   return (
     <span className={styles.stable}>
-      {open ? text : text.slice(0, KEPT_CHARS)}{" "}
+      {open ? text : `${text.slice(0, KEPT_CHARS)}…`}{" "}
       <button type="button" className={styles.fold} aria-expanded={open} onClick={() => setOpen(!open)}>
         {open ? "fold" : `${counted(hidden, "character")} more`}
       </button>{" "}
-      {open ? null : text.slice(-KEPT_CHARS)}
+      {open ? null : `…${text.slice(-KEPT_CHARS)}`}
       {left}
     </span>
   );
