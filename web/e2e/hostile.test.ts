@@ -85,7 +85,7 @@ describe("each request", () => {
     for (const request of requests.filter((_, n) => n % 4 === 1 || n === 5)) {
       for (const path of ["/", "/map/", "/diff/"]) {
         const site = encodeURIComponent(request.call_site);
-        await visit.go(`${path}?diagnosis=${id}&request=${request.index}&call_site=${site}&site=${site}`);
+        await visit.go(`${path}?diagnosis=${id}&request=${request.index}&site=${site}`);
         await harmless(visit);
       }
     }

@@ -1,6 +1,6 @@
 // The real server over a folder, and questions put to it without a browser.
 
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { type IncomingHttpHeaders, request } from "node:http";
 import type { AnswerOf } from "@/lib/api/client";
 import { address, type Call, type get } from "@/lib/api/client";
@@ -66,6 +66,12 @@ export class Server {
   /** The same without the cookie. */
   stranger(path: string, asked: Asked = {}): Promise<Answer> {
     return ask(this.origin, path, asked);
+  }
+
+  /** Process ids of simulations that the server runs now, or has left behind: they are its children. */
+  simulating(): number[] {
+    const told = spawnSync("ps", ["-o", "pid=", "--ppid", String(this.process.pid)]).stdout.toString();
+    return told.split("\n").filter(Boolean).map(Number);
   }
 
   async stop(): Promise<void> {

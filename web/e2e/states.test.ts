@@ -74,7 +74,7 @@ describe("an address of what is not there", () => {
     const visit = await Visit.of(browser, server);
     visit.expect(REFUSED);
     const lost = "000000000000";
-    await visit.go(`${path}?diagnosis=${lost}&call_site=nowhere&request=99999999&cache=${lost}&run=${lost}&session=nobody`);
+    await visit.go(`${path}?diagnosis=${lost}&site=nowhere&request=99999999&simulation=${lost}&run=${lost}&verdict=${lost}`);
     expect(await visit.main()).not.toMatch(/NaN|undefined|\[object/);
     expect(await visit.overflow()).toBe(0);
     await visit.close();
