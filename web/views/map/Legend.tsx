@@ -1,5 +1,7 @@
 "use client";
 
+import { useMemo } from "react";
+import type { Runs } from "@/views/map/columns";
 import { SECTIONS } from "@/views/map/words";
 import styles from "@/views/map/Map.module.css";
 
@@ -11,11 +13,12 @@ const MEANINGS: Record<(typeof SECTIONS)[number], string> = {
   unknown: "the trace has no text to tell",
 };
 
-/** What the colours of the bands mean. */
-export function SectionLegend() {
+/** What the colours of the bands mean, of those that occur. */
+export function SectionLegend({ sections }: { sections: Runs }) {
+  const there = useMemo(() => new Set(sections.kind), [sections]);
   return (
     <ul className={styles.sections} aria-label="Sections of a prompt">
-      {SECTIONS.map((name) => (
+      {SECTIONS.filter((_, kind) => there.has(kind)).map((name) => (
         <li key={name} title={MEANINGS[name]}>
           <span className={`${styles.band} ${styles[name]}`} aria-hidden="true" />
           <span>{name}</span>

@@ -42,7 +42,7 @@ export function MapPage({ id, tokens }: { id: string; tokens: Schema<"TokenFates
     <>
       <div className={styles.legends}>
         <FateLegend tokens={tokens} />
-        <SectionLegend />
+        {map.columns === null ? null : <SectionLegend sections={map.columns.sections} />}
         <OriginTag origin="simulated" />
       </div>
       {map.problem === null ? null : <Failure what="The map" problem={map.problem.message} />}

@@ -11,6 +11,7 @@ import { clamped, type Extent, fitted, least, lineAt, type Viewport } from "@/vi
 
 /** CSS pixels. */
 const LEAST_LINE_AT_FIRST = 4;
+const LEAST_FOLDED_LINE = 17;
 const GRID_APART = 22;
 
 /** A place of the map: a line of it, the rows that are there, a token. */
@@ -87,6 +88,10 @@ export class Board {
     if (wanted !== null) this.view = wanted;
     else if (!this.#placed) this.view = this.#atFirst();
     else if (whole) this.view = { ...this.view, perToken: least(this.extent).perToken };
+    // Lines that all stand for a group have its name beside them.
+    if (shown.folded.size > 0 && shown.folded.size === shown.arranged.groups.length) {
+      this.view = { ...this.view, perLine: Math.max(this.view.perLine, LEAST_FOLDED_LINE * this.frame.unit) };
+    }
     this.#placed = true;
     this.#changed();
   }

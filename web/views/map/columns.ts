@@ -30,7 +30,7 @@ export interface Columns {
   causes: readonly string[];
 }
 
-export type Page = Schema<"PromptMap"> & { id?: string[] };
+export type Page = Schema<"PromptMap">;
 
 /** Pages become columns; each page numbers its names anew, so the names are numbered over all of them. */
 export class Gathered {
@@ -57,7 +57,7 @@ export class Gathered {
       blockSize: Math.max(1, last?.block_size ?? 1),
       mostTokens: this.#pages.reduce((most, page) => Math.max(most, page.most_prompt_tokens), 0),
       index: Int32Array.from(many((page) => page.index)),
-      ids: many((page) => page.id ?? page.index.map(() => "")),
+      ids: many((page) => page.id),
       promptTokens: Int32Array.from(many((page) => page.prompt_tokens)),
       timeS: Float64Array.from(many((page) => page.time_s.map((time) => time ?? NaN))),
       session: Int32Array.from(many((page) => this.#sessions.numbers(page.session, page.sessions))),

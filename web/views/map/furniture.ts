@@ -147,10 +147,11 @@ function drawGroups(pen: Pen, frame: Frame, theme: Theme, shown: Shown, view: Vi
     const y1 = lineTop(lineOf(shown.lines, group.end - 1) + 1, view.perLine) - view.top;
     if (y0 >= height) return;
     if (y1 <= 0) continue;
-    if (y0 > 0) {
-      pen.fillStyle = theme.dim;
+    if (y0 > 0 && y1 - y0 >= 12 * unit) {
+      pen.fillStyle = theme.line;
       pen.fillRect(0, top + y0, left, unit);
-      if (y1 - y0 > 6 * unit) pen.fillRect(left, top + y0, width, unit);
+      pen.fillStyle = theme.dim;
+      if (!shown.folded.has(group.name)) pen.fillRect(left, top + y0, width, unit);
     }
     const y = Math.max(0, y0, free);
     if (Math.min(height, y1) - y < 13 * unit) continue;
