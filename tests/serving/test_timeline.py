@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import statistics
 from dataclasses import replace
 from functools import partial
@@ -24,6 +25,7 @@ from keepwarm.reuse.estimators.oracle import Oracle
 from keepwarm.reuse.predictor import Fitted, ReuseModel
 from keepwarm.scheduling.orders import ORDERS
 from keepwarm.scheduling.sessions import SessionTable
+from keepwarm.serving import grid
 from keepwarm.serving.base import ServerConfig
 from keepwarm.serving.clients import Clients
 from keepwarm.serving.glide import GlidingEngine
@@ -302,8 +304,15 @@ def test_files_are_the_same_from_processes(tmp_path: Path) -> None:
         assert next(iter(json.loads(content))) == "schema"
 
 
-def test_a_folder_that_cannot_be_is_refused_before_any_run(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_is_refused_before_any_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grid, "record", pytest.fail)
     taken = tmp_path / "taken"
     taken.write_text("")
-    with pytest.raises(InputError, match="taken"):
-        simulate_all(WORKLOAD, RUNS, timelines=TimelineFolder(taken, SHA))
+    for path in (taken, taken / "below", Path("nul\0")):
+        with pytest.raises(InputError, match="name a folder that is there or can be made"):
+            simulate_all(WORKLOAD, RUNS, timelines=TimelineFolder(path, SHA))
+    monkeypatch.setattr(os, "access", lambda *_: False)  # nothing is kept from root
+    with pytest.raises(InputError, match="is not writable"):
+        simulate_all(WORKLOAD, RUNS, timelines=TimelineFolder(tmp_path, SHA))

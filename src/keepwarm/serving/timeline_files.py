@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,7 +25,7 @@ class TimelineFolder(NamedTuple):
 
 
 def make_folder(path: Path) -> None:
-    """Before the work. Raises InputError: there is a file of that name, or it cannot be made."""
+    """Before the work. Raises InputError: it cannot be made, or nothing can be written there."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
@@ -32,6 +33,8 @@ def make_folder(path: Path) -> None:
         raise InputError(
             f"timelines {str(path)!r}: {reason}; name a folder that is there or can be made"
         ) from None
+    if not os.access(path, os.W_OK):
+        raise InputError(f"timelines {str(path)!r} is not writable; name another folder")
 
 
 def timeline_name(run: ServingOptions) -> str:
