@@ -7,7 +7,7 @@ import contextlib
 import secrets
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -59,7 +59,7 @@ class Jobs:
         self._entries: dict[str, _Entry] = {}  # oldest first
         self._waiting: deque[_Entry] = deque()
         self._running = 0
-        self._warm: list[tuple[Recorded, Process]] = []  # idle ones, the longest first
+        self._warm: list[Process] = []  # idle ones, the longest first
         self._closed = False
 
     def start(self, diagnosis: str, recorded: Recorded, call: ReorderCall) -> Job:
@@ -99,7 +99,7 @@ class Jobs:
             process.stop()
         return entry.job
 
-    async def watch(self, id: str, heartbeat_s: float) -> AsyncIterator[Seen | None]:  # noqa: A002
+    async def watch(self, id: str, heartbeat_s: float) -> AsyncGenerator[Seen | None]:  # noqa: A002
         """The job now and whenever it changes, up to its end; None when nothing happened for a while.
 
         Raises NoSuchResult.
@@ -140,11 +140,19 @@ class Jobs:
                 if not entry.has_ended:
                     self._change(entry, replace(entry.job, state="cancelled"))
             self._waiting.clear()
-            ending = [process for _, process in self._warm]
-            ending += [entry.process for entry in self._entries.values() if entry.process is not None]
+            ending = self._processes()
             self._warm.clear()
         for process in ending:
             process.end()
+
+    def processes(self) -> list[Process]:
+        """Those that live, idle or not."""
+        with self._lock:
+            return self._processes()
+
+    def _processes(self) -> list[Process]:
+        busy = [entry.process for entry in self._entries.values() if entry.process is not None]
+        return [*self._warm, *busy]
 
     def _entry(self, id: str) -> _Entry:  # noqa: A002
         if id not in self._entries:
@@ -178,11 +186,9 @@ class Jobs:
     def _work(self, entry: _Entry) -> None:
         """See one job through, in a thread of its own."""
         try:
-            process = self._process_for(entry)
-            if process is not None:
-                for message in process.ask(entry.job.call):
-                    self._heard(entry, message)
-                self._keep(entry, process)
+            kept = self._kept(entry)
+            if kept is None or not self._asked(entry, kept, may_be_gone=True):
+                self._asked(entry, Process(entry.recorded, self._idle_s))
         except Gone as gone:
             self._fail(entry, _why(gone.exit_code))
         except OSError as error:
@@ -193,23 +199,37 @@ class Jobs:
                 self._running -= 1
                 self._go_on()
 
-    def _process_for(self, entry: _Entry) -> Process | None:
-        """One that knows the trace already, or a new one; None: the job was cancelled meanwhile."""
+    def _kept(self, entry: _Entry) -> Process | None:
+        """A process that knows the trace already. Ends others that would be too many."""
         with self._lock:
-            kept = [item for item in self._warm if item[0] == entry.recorded and item[1].is_alive()][-1:]
-            for item in kept:
-                self._warm.remove(item)
+            kept = [each for each in self._warm if each.recorded == entry.recorded and each.is_alive()][-1:]
+            for each in kept:
+                self._warm.remove(each)
             ending = self._warm[: max(0, len(self._warm) + self._running - AT_ONCE)]
             del self._warm[: len(ending)]
-        for _, other in ending:
+        for other in ending:
             other.end()
-        process = kept[0][1] if kept else Process(entry.recorded, self._idle_s)
+        return kept[0] if kept else None
+
+    def _asked(self, entry: _Entry, process: Process, *, may_be_gone: bool = False) -> bool:
+        """Ask a process, and keep it; False: it was gone before it said a word. Raises Gone."""
         with self._lock:
-            if not entry.has_ended:
-                entry.process = process
-                return process
-        process.end()
-        return None
+            is_wanted = not entry.has_ended
+            entry.process = process if is_wanted else None
+        if not is_wanted:
+            process.end()
+            return True
+        is_silent = True
+        try:
+            for message in process.ask(entry.job.call):
+                is_silent = False
+                self._heard(entry, message)
+        except Gone:
+            if may_be_gone and is_silent:
+                return False
+            raise
+        self._keep(entry, process)
+        return True
 
     def _heard(self, entry: _Entry, message: Message) -> None:
         with self._lock:
@@ -234,7 +254,7 @@ class Jobs:
         with self._lock:
             fit = entry.job.state != "cancelled" and not self._closed
             if fit:
-                self._warm.append((entry.recorded, process))
+                self._warm.append(process)
         if not fit:
             process.end()
 

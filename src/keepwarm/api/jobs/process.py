@@ -31,6 +31,7 @@ class Process:
     """One worker. One thread asks it; any thread may ``stop`` it."""
 
     def __init__(self, recorded: Recorded, idle_s: float) -> None:
+        self.recorded = recorded
         self._pipe, theirs = _context.Pipe()
         self._process = _context.Process(
             target=worker.run, args=(theirs, recorded, idle_s), name="keepwarm simulation", daemon=True
@@ -74,6 +75,6 @@ class Process:
                 self._process.kill()
             wait([self._process.sentinel])
         with _processes:
-            self._process.join(0)
+            self._process.join(_GRACE_S)  # its files are closed: it is about to be gone
         self._pipe.close()
         return self._process.exitcode
