@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keepwarm._json import to_json
-from keepwarm.diagnose import diagnose
+from keepwarm.diagnose import Options, diagnose
 from keepwarm.diagnose.findings import CallSite, Diagnosis, Evidence, Finding, Owner, RequestRow, TokenFates
 from keepwarm.diagnose.report.as_json import diagnosis_document
 from keepwarm.diagnose.report.html import to_html
-from keepwarm.diagnose.report.mask import mask, masked
+from keepwarm.diagnose.report.mask import mask, masked, scrubber
 from keepwarm.diagnose.report.parquet import to_parquet
 from keepwarm.diagnose.report.terminal import render_report
 from keepwarm.trace.records import Skipped
@@ -178,3 +178,45 @@ def test_the_record_can_still_be_found(diagnosis: Diagnosis, shown: Diagnosis) -
     assert [row.id for row in shown.rows] == [row.id for row in diagnosis.rows]
     assert [f.path for f in shown.findings] == [f.path for f in diagnosis.findings]
     assert [f.evidence.request for f in shown.findings] == [f.evidence.request for f in diagnosis.findings]
+
+
+def test_lengths_of_tokens_stay_only_where_their_text_does() -> None:
+    before = "You sort messages. Current time: "
+    row = msgspec.structs.replace(
+        helpdesk().rows[0],
+        call_site="one",
+        causes=("clock",),
+        break_before=before,
+        break_before_tokens=(4, len(before) - 4),
+        break_here="09:40 жщю",
+        break_here_tokens=(2, 1, 6),
+        break_there="",
+        break_there_tokens=(),
+    )
+    finding = msgspec.structs.replace(
+        helpdesk().findings[0],
+        call_site="one",
+        cause="clock",
+        path="messages[0].content",
+        evidence=Evidence(before=before),
+    )
+    (shown,) = masked(msgspec.structs.replace(helpdesk(), findings=(finding,), rows=(row,))).rows
+    assert (shown.break_before, shown.break_before_tokens) == (before, row.break_before_tokens)
+    assert shown.break_here.startswith("‹")
+    assert shown.break_here_tokens == ()
+
+
+def test_credentials_in_an_address_are_covered_and_paths_stay() -> None:
+    options = Options(
+        tokenizer="https://me:hunter22x@models.example/v1", chat_template="/home/ada/chat.jinja"
+    )
+    shown = masked(msgspec.structs.replace(helpdesk(), options=options)).options
+    assert "hunter22x" not in str(shown.tokenizer)
+    assert str(shown.tokenizer).startswith("https://")
+    assert shown.chat_template == options.chat_template
+    assert masked(helpdesk()).options == helpdesk().options
+
+
+def test_more_values_can_be_covered() -> None:
+    scrub = scrubber((), {"Lucía Ferrer": "identity"})
+    assert scrub("Dear Lucía Ferrer, dear Lucía") == "Dear ‹identity: 12 chars›, dear Lucía"

@@ -23,6 +23,7 @@ from typing import NamedTuple
 import msgspec
 
 from keepwarm.diagnose.findings import Diagnosis, Evidence, Finding, RequestRow
+from keepwarm.diagnose.options import Options
 from keepwarm.diagnose.report.secrets import cover_secrets
 
 MASK = re.compile(r"‹[a-z\-]{1,32}: \d+ chars?›")
@@ -63,17 +64,17 @@ def masked(diagnosis: Diagnosis) -> Diagnosis:
         input=msgspec.structs.replace(diagnosis.input, skipped=skipped),
         call_sites=tuple(msgspec.structs.replace(s, name=scrub(s.name)) for s in diagnosis.call_sites),
         findings=tuple(_masked_finding(finding, scrub) for finding in diagnosis.findings),
-        options=msgspec.structs.replace(
-            diagnosis.options,
-            tokenizer=_scrubbed(diagnosis.options.tokenizer, scrub),
-            chat_template=_scrubbed(diagnosis.options.chat_template, scrub),
-        ),
+        options=_masked_options(diagnosis.options),
         rows=_masked_rows(diagnosis, scrub),
     )
 
 
-def _scrubbed(text: str | None, scrub: Scrub) -> str | None:
-    return None if text is None else scrub(text)
+def _masked_options(options: Options) -> Options:
+    """``options`` without the credentials that an address may hold; names and paths are the caller's own."""
+    named = {"tokenizer": options.tokenizer, "chat_template": options.chat_template}
+    return msgspec.structs.replace(
+        options, **{key: without_secrets(name) for key, name in named.items() if name is not None}
+    )
 
 
 def scrubber(findings: Iterable[Finding], values: Mapping[str, str] = MappingProxyType({})) -> Scrub:
