@@ -18,7 +18,7 @@ from keepwarm.api.diagnoses.shelf import Shelf
 from keepwarm.api.jobs.jobs import Jobs
 from keepwarm.api.jobs.state import ending_jobs
 from keepwarm.api.library.library import Library
-from keepwarm.api.problems import status_of
+from keepwarm.api.problems import bug, status_of
 from keepwarm.api.routes import diagnoses, evidence, jobs, results, simulations
 from keepwarm.api.schema.library import Problem
 
@@ -45,6 +45,7 @@ def create_app(library: Library | None = None) -> FastAPI:
     app.add_exception_handler(KeepwarmError, _ours)
     app.add_exception_handler(RequestValidationError, _unfit)
     app.add_exception_handler(HTTPException, _no_route)
+    app.add_exception_handler(Exception, _bug)  # raised again afterwards, for the guard to tell the terminal
     return app
 
 
@@ -82,6 +83,10 @@ def _no_route(request: Request, error: Exception) -> Response:
     answer = _problem(said, error.status_code)
     answer.headers.update(error.headers or {})
     return answer
+
+
+def _bug(_request: Request, error: Exception) -> Response:
+    return _problem(bug(error), 500)
 
 
 def _problem(said: str, status: int) -> Response:

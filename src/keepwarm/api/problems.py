@@ -34,3 +34,9 @@ _STATUSES: tuple[tuple[type[Exception], int], ...] = (
 def status_of(error: Exception) -> int | None:
     """The status that says it, None: it is no one's fault but ours."""
     return next((status for kind, status in _STATUSES if isinstance(error, kind)), None)
+
+
+def bug(error: Exception) -> str:
+    """What whoever asked is told of a bug: its kind, not its words, which may hold recorded values."""
+    kind = type(error).__name__
+    return f"a bug in keepwarm, {kind}; the terminal of 'keepwarm serve' says where, please report it"

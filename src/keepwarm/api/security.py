@@ -23,6 +23,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from keepwarm.api.problems import bug
 from keepwarm.api.schema.library import Problem
 
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -140,7 +141,7 @@ class Guard:
             except Exception as error:  # noqa: BLE001 - the last line of defence: no traceback leaves
                 self._say(_told(scope, error))
                 if not guarded.begun:
-                    await _refuse(scope, guarded, _bug(error))
+                    await _refuse(scope, guarded, Refusal(500, bug(error)))
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
@@ -197,13 +198,6 @@ def _sent_on(place: str) -> bytes:
     escaped = html.escape(place)
     refresh = f'<meta http-equiv="refresh" content="0; url={escaped}">'
     return f'<!doctype html><title>keepwarm</title>{refresh}<a href="{escaped}">Open</a>\n'.encode()
-
-
-def _bug(error: Exception) -> Refusal:
-    kind = type(error).__name__
-    return Refusal(
-        500, f"a bug in keepwarm, {kind}; the terminal of 'keepwarm serve' says where, please report it"
-    )
 
 
 def _told(scope: Scope, error: Exception) -> str:

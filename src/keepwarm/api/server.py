@@ -37,7 +37,7 @@ def serve(settings: Settings, on_ready: Callable[[str], None], say: Say) -> None
 def served_app(settings: Settings, port: int, say: Say) -> ASGIApp:
     """The whole application as it is served at ``port``: guard, API and dashboard."""
     library = Library(settings.root, revealed=settings.revealed)
-    own = () if is_wildcard(settings.host) else (_in_a_url(settings.host),)
+    own = () if is_wildcard(settings.host) else (f"{_in_a_url(settings.host)}:{port}",)
     access = Access.of(settings.token, port, (*own, *settings.allowed_hosts))
     return Guard(_Split(create_app(library), Pages(built_pages())), access, say)
 

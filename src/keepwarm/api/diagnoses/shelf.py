@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import msgspec
+import numpy as np
 from fastapi import Depends, Request
 
 from keepwarm._errors import InputError
@@ -98,7 +99,7 @@ class Opened:
     def _runs(self) -> MapRuns:
         path = self._companion(_MAP)
         runs = read_map(path)
-        if not (runs.prompt_tokens == self._requests.prompt).all():
+        if not np.array_equal(runs.prompt_tokens, self._requests.prompt):
             raise InputError(
                 f"{path.name!r} is of another diagnosis; write it again with 'keepwarm diagnose'"
             )
