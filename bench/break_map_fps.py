@@ -27,7 +27,8 @@ def run() -> Result:
     """Diagnose, serve, and drive headless Chromium; only frames whose pixels changed count.
 
     The value is the changed frames per second of the slowest motion. The check of the pixels runs in the same
-    frames and is not taken off; ``check ms`` says what it costs. ``drawn``: frames the compositor drew.
+    frames and is not taken off; ``check`` says what it costs. ``drawn``: frames that the compositor
+    drew, 60 per s at most.
     """
     chromium, node = shutil.which(CHROMIUM), shutil.which("node")
     if chromium is None or node is None:

@@ -51,7 +51,8 @@ try {
   async function renderer() {
     return page.evaluate(() => {
       const gl = document.createElement("canvas").getContext("webgl");
-      return gl === null ? "none, the CPU draws" : String(gl.getParameter(gl.RENDERER));
+      const said = gl?.getExtension("WEBGL_debug_renderer_info");
+      return said ? String(gl.getParameter(said.UNMASKED_RENDERER_WEBGL)) : "none";
     });
   }
 } finally {

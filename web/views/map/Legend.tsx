@@ -30,11 +30,11 @@ export function SectionLegend({ sections }: { sections: Runs }) {
 }
 
 /** How to read the map and move about it; shown on demand. */
-export function Help({ id }: { id: string }) {
+export function Help() {
   return (
     <details className={styles.help}>
       <summary>How to read and move</summary>
-      <div id={id}>
+      <div>
         <p>
           Each line is a request, from its first token at the left; colours say what happened to each token. Where a
           pixel holds tokens of several fates it shows the one with most tokens, but diverged or evicted as soon as

@@ -4,7 +4,6 @@ import { useEffect, useId, useRef, useState } from "react";
 import { onThemeChange } from "@/components/Theme";
 import { visible } from "@/lib/format";
 import { useQuery } from "@/lib/url";
-import { windowText } from "@/views/map/address";
 import { Board, type Place } from "@/views/map/board";
 import type { Shown } from "@/views/map/furniture";
 import { listen, zoomBy } from "@/views/map/input";
@@ -56,7 +55,7 @@ export function MapBoard({ shown, bands, chosen, onChoose, onFold }: Props) {
     const tell = () => {
       clearTimeout(settling);
       settling = setTimeout(() => {
-        if (board.shown !== null) set({ at: windowText(board.view, board.extent) }, "replace");
+        if (board.shown !== null) set({ at: board.said() }, "replace");
       }, SETTLED_MS);
     };
     const board = new Board(element, currentTheme(), { moved: tell });
@@ -115,7 +114,11 @@ export function MapBoard({ shown, bands, chosen, onChoose, onFold }: Props) {
       <p className="hidden" aria-live="polite">
         {said}
       </p>
-      <Help id={help} />
+      <p id={help} className="hidden">
+        Arrow keys move a cursor from cell to cell, N and P go to the next and the previous loss, Enter shows the
+        request, plus and minus zoom. Show as table gives the same requests as a table.
+      </p>
+      <Help />
     </>
   );
 }

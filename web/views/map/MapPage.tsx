@@ -4,6 +4,7 @@ import { useCallback, useMemo, useState } from "react";
 import { FateLegend } from "@/components/Fates";
 import { OriginTag } from "@/components/Figure";
 import { RequestDetail } from "@/components/RequestDetail";
+import { Link } from "@/components/Link";
 import { Empty, Failure, Loading } from "@/components/States";
 import type { Schema } from "@/lib/api/client";
 import { useApi } from "@/lib/api/use";
@@ -81,7 +82,7 @@ interface ArrangementProps {
 }
 
 function Arrangement({ columns, filters, names, chosen, onChoose }: ArrangementProps) {
-  const { query, set } = useQuery();
+  const { query, set, to } = useQuery();
   const group = oneOf(GROUPS, query.get("group"), "time");
   const bands = oneOf<Bands>(["off", "strip", "fill"], query.get("sections"), "strip");
   const asTable = query.get("as") === "table";
@@ -117,7 +118,11 @@ function Arrangement({ columns, filters, names, chosen, onChoose }: ArrangementP
         onFold={group === "time" ? null : allFolded}
       />
       {shown.arranged.columns.rows === 0 ? (
-        <Empty what={columns.rows === 0 ? "The trace holds no requests." : "No request passes these filters."} />
+        <Empty what={columns.rows === 0 ? "The trace holds no requests." : "No request passes these filters."}>
+          <p>
+            <Link href={to({ site: null, session: null, cause: null, at: null })}>Show every request</Link>
+          </p>
+        </Empty>
       ) : asTable ? (
         <MapTable shown={shown} chosen={chosen.index} />
       ) : (

@@ -41,6 +41,8 @@ export class Board {
   chosen: Chosen = { row: -1, baseline: -1 };
   /** Somebody moved the window since it was put where it is. */
   moved = false;
+  /** What the address says of the window, as far as the board knows. */
+  addressed: string | null = null;
   readonly #pen: CanvasRenderingContext2D;
   #theme: Theme;
   #bands: Bands = "strip";
@@ -84,6 +86,7 @@ export class Board {
     this.#bands = bands;
     if (this.cursor !== null) this.cursor.line = lineOf(shown.lines, this.cursor.first);
     this.#layOut();
+    if (!this.moved) this.addressed = asked;
     const wanted = this.moved ? null : windowOf(asked, this.extent);
     if (wanted !== null) this.view = wanted;
     else if (!this.#placed) this.view = this.#atFirst();
@@ -96,11 +99,19 @@ export class Board {
     this.#changed();
   }
 
-  /** Where the address says one is, or at the start where it says nothing. */
+  /** Go where the address says, or to the start where it says nothing, unless it is the board's own word. */
   follow(asked: string | null): void {
-    if (asked === (this.moved ? windowText(this.view, this.extent) : null)) return;
-    this.go(windowOf(asked, this.extent) ?? this.#atFirst());
-    this.moved = asked !== null;
+    if (asked === this.addressed) return;
+    this.addressed = asked;
+    this.moved = false;
+    this.view = windowOf(asked, this.extent) ?? this.#atFirst();
+    this.ask();
+  }
+
+  /** The window for the address. */
+  said(): string {
+    this.addressed = windowText(this.view, this.extent);
+    return this.addressed;
   }
 
   recolour(theme: Theme): void {
