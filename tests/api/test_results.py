@@ -68,7 +68,8 @@ def test_the_overview_of_the_example(results: Path) -> None:
         "same_trace": False,
     }
     behaviour = told["behaviour"]
-    assert behaviour["passed"] + behaviour["failed"] + behaviour["needing_approval"] == 5  # tasks
+    # Four rounds, each with the repair and a deliberate bad fix, and a repair with a changed answer.
+    assert [behaviour[key] for key in ("passed", "failed", "needing_approval")] == [4, 4, 1]
     assert behaviour["waiting"] == [behaviour["latest"]]
     assert told["canary"] == ids(caller, "canary")[0]
 
@@ -81,14 +82,20 @@ def test_the_overview_of_the_diagnosis_asked_for(results: Path) -> None:
     problem(caller.get("/api/overview", params={"diagnosis": "../x"}), 422)
 
 
-def test_only_the_newest_verdict_of_a_task_counts(tmp_path: Path, results: Path) -> None:
-    for number, (name, task, outcome) in enumerate(
-        [("old", "t-1", "fail"), ("new", "t-1", "pass"), ("b", "t-2", "fail"), ("c", "t-3", "needs-approval")]
+def test_only_the_newest_verdict_of_an_attempt_counts(tmp_path: Path, results: Path) -> None:
+    for number, (name, head, outcome) in enumerate(
+        [
+            ("old", "a", "needs-approval"),
+            ("new", "a", "pass"),
+            ("other", "b", "fail"),
+            ("last", "c", "needs-approval"),
+        ]
     ):
         document = {
             "schema": "keepwarm.verdict/1",
             "outcome": outcome,
-            "task_id": task,
+            "task_id": "t-1",
+            "head": head,
             "cause": "clock",
             "inputs": {},
         }

@@ -85,11 +85,12 @@ def _measured(library: Library, opened: Opened | None) -> MeasuredGain | None:
 
 
 def _behaviour(library: Library) -> Behaviour | None:
-    """Of each task only the newest verdict counts."""
-    newest: dict[str, tuple[str, str]] = {}  # of each task: the verdict's id and outcome
+    """Of each attempt at a task, told by its commit, the newest verdict counts."""
+    newest: dict[tuple[str, str], tuple[str, str]] = {}  # by task and commit: the verdict's id and outcome
     for found in library.all("verdict"):
-        if isinstance(found.head, VerdictHead):
-            newest.setdefault(found.head.task_id, (found.item.id, found.head.outcome))
+        told = found.head
+        if isinstance(told, VerdictHead):
+            newest.setdefault((told.task_id, told.head), (found.item.id, told.outcome))
     if not newest:
         return None
     outcomes = Counter(outcome for _, outcome in newest.values())

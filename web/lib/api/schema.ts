@@ -590,6 +590,9 @@ export interface components {
         /**
          * Behaviour
          * @description Verdicts of the guard in the folder, by outcome; ``latest`` and ``waiting`` are ids of verdicts.
+         *
+         *     A repair that was verified again, say after an approval, counts by its newest verdict; a refused attempt
+         *     and the one that passed are of different commits, and both count.
          */
         Behaviour: {
             passed: number;

@@ -88,7 +88,11 @@ class MeasuredGain(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
-    """Verdicts of the guard in the folder, by outcome; ``latest`` and ``waiting`` are ids of verdicts."""
+    """Verdicts of the guard in the folder, by outcome; ``latest`` and ``waiting`` are ids of verdicts.
+
+    A repair that was verified again, say after an approval, counts by its newest verdict; a refused attempt
+    and the one that passed are of different commits, and both count.
+    """
 
     passed: int
     failed: int

@@ -25,6 +25,7 @@ class VerdictHead(Head, frozen=True, kw_only=True):
 
     outcome: Outcome
     task_id: str
+    head: str  # commit
     cause: str
     inputs: _Inputs
 
