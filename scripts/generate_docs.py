@@ -1,7 +1,7 @@
 """Write the documentation that is made from the code; ``--check`` only says what is out of date.
 
 Made here: a page per cause from its rule's docstring, the lists of input formats and of policies from
-theirs, the index of design notes, and the excerpts of real output in the README.
+theirs, the routes of the local API, the index of design notes, and the excerpts of real output in the README.
 """
 
 from __future__ import annotations
@@ -79,6 +79,18 @@ def policy_page() -> Pages:
     return section(DOCS / "policies.md", "policies", "\n\n".join(sections))
 
 
+def api_page() -> Pages:
+    """The routes of the local API, as its description has them."""
+    from keepwarm.api.app import api_document
+
+    rows = ["| route | what it answers |", "| --- | --- |"]
+    for path, methods in sorted(api_document()["paths"].items()):
+        rows += [
+            f"| `{method.upper()} {path}` | {route['description']} |" for method, route in methods.items()
+        ]
+    return section(DOCS / "reference" / "api.md", "routes", "\n".join(rows))
+
+
 def design_index() -> Pages:
     """Title and first paragraph of every note under ``docs/design``."""
     entries = []
@@ -125,6 +137,7 @@ MAKERS: tuple[Callable[[], Pages], ...] = (
     cause_pages,
     format_page,
     policy_page,
+    api_page,
     design_index,
     readme_excerpts,
 )
