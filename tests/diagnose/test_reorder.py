@@ -271,6 +271,27 @@ def test_all_findings_of_a_site_win_what_the_diagnosis_promises(tmp_path: Path) 
     assert equal >= 4
 
 
+@pytest.mark.long
+def test_how_far_a_promise_may_be_off(tmp_path: Path) -> None:
+    """The last row of the table in ``docs/design/resimulating.md``."""
+    shares = []
+    for lines in itertools.product(range(4), repeat=3):
+        found = examine(str(write(tmp_path / "t.jsonl", layered(lines))))
+        if found.diagnosis.findings:
+            result = everything(found, "site-1")
+            won = result.call_site_after.hit_tokens - result.call_site_before.hit_tokens
+            off = won - promised(found, "site-1")
+            is_equal = 0 <= off <= len(found.diagnosis.findings)
+            shares.append(1.0 if is_equal else 1 + off / promised(found, "site-1"))
+    assert len(shares) == 63
+    assert (sum(s == 1 for s in shares), sum(s > 1 for s in shares), sum(s < 1 for s in shares)) == (
+        26,
+        14,
+        23,
+    )
+    assert (round(max(shares), 3), round(min(shares), 2)) == (1.012, 0.77)
+
+
 def _suspects(found: Examination) -> int:
     view = candidates_of(found.accounts, found.accounts.sites[0], [])[0]
     return sum(len(list(rule().candidates(view))) for rule in CAUSES.values())
