@@ -45,7 +45,7 @@ def answer(kind: type, *, status: int = 200) -> dict[str, Any]:
 def events() -> dict[str, Any]:
     """Arguments of a route that answers with server-sent events, or with a problem."""
     fine = {200: {"description": "Events.", "content": {"text/event-stream": {"schema": {"type": "string"}}}}}
-    return {"response_model": None, "responses": fine | _problems()}
+    return {"response_model": None, "response_class": Response, "responses": fine | _problems()}
 
 
 def body(kind: type) -> dict[str, Any]:
