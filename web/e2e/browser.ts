@@ -57,12 +57,16 @@ export class Visit {
   }
 
   async settled(): Promise<void> {
-    await this.page.waitForLoadState("load");
+    await this.page.waitForLoadState("networkidle");
     await this.page.waitForFunction(() => {
       const main = document.querySelector("main");
       if (main === null || main.querySelector("h1") === null) return false;
       return main.querySelector('[aria-busy="true"]') === null && !/^Loading .*…$/m.test(main.innerText);
     });
+    // What looks at its own size after it was laid out (charts, tables that scroll) has looked two frames later.
+    await this.page.evaluate(
+      () => new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(painted))),
+    );
   }
 
   /** All that a person reads on the page. */

@@ -1,14 +1,14 @@
 // Recorded text that tries to be more than text: markup, scripts, addresses, characters that turn or hide.
 
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { launch, Visit } from "@/e2e/browser";
 import { everything } from "@/e2e/everything";
-import { MARK, writeHostileTrace } from "@/e2e/hostile";
+import { makeHostile, MARK, writeHostileTrace } from "@/e2e/hostile";
 import { PYTHON, REPOSITORY } from "@/e2e/places";
 import { Server } from "@/e2e/server";
 import { VIEWS } from "@/e2e/views";
@@ -24,7 +24,13 @@ beforeAll(async () => {
   const trace = join(folder, "hostile.jsonl");
   writeHostileTrace(trace);
   const out = join(folder, "results");
-  keepwarm("diagnose", trace, "--out", out, "--reveal");
+  // Evidence and simulations of the example, rewritten; then the diagnosis, which the newest has to be.
+  cpSync(inject("results"), out, { recursive: true });
+  rmSync(join(out, "diagnosis.json"));
+  for (const part of ["loop/round-1/repair", "loop/replays", "canary", "serving/timelines", "repair/verdict"]) {
+    for (const file of documents(join(out, part))) makeHostile(file);
+  }
+  keepwarm("diagnose", trace, "--out", join(out, "hostile"), "--reveal");
   server = await Server.start(out, "--reveal");
   browser = await launch();
 });
@@ -76,6 +82,19 @@ describe.each(VIEWS)("$name", ({ path }) => {
   });
 });
 
+describe("evidence", () => {
+  it.each(["verdict", "comparison", "canary", "replay"] as const)("shows each %s as text", async (kind) => {
+    const { items } = await server.get("/api/results", { query: { kind } });
+    expect(items).not.toEqual([]);
+    const visit = await Visit.of(browser, server);
+    for (const item of items.filter((one) => /repair|replays|canary/.test(one.path)).slice(0, 4)) {
+      await visit.go(`/evidence/?${kind}=${item.id}`);
+      await harmless(visit);
+    }
+    await visit.close();
+  });
+});
+
 describe("each request", () => {
   it("opens with its texts shown, and the page goes on answering", async () => {
     const [diagnosis] = (await server.get("/api/results", { query: { kind: "diagnosis" } })).items;
@@ -101,6 +120,12 @@ describe("each request", () => {
     await masked.stop();
   });
 });
+
+function documents(within: string): string[] {
+  return readdirSync(within, { recursive: true, encoding: "utf-8" })
+    .filter((name) => name.endsWith(".json") && !name.endsWith("manifest.json"))
+    .map((name) => join(within, name));
+}
 
 function plainly(text: string): string {
   return text.replace(/\s+/g, " ");

@@ -1,6 +1,6 @@
 // A trace whose every recorded text tries to be more than text.
 
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 
 export const MARK = "KWHOSTILE";
 const RUN = "window.__pwned=1";
@@ -59,4 +59,19 @@ function record(n: number, text: string, site: string, long: string): unknown {
     },
     response: { choices: [{ index: 0, message: { role: "assistant", content: text } }] },
   };
+}
+
+// Fields of documents that hold what somebody wrote, and not a kind, a digest or a figure.
+const FREE = ["about", "where", "what", "next_step", "looked_at", "text", "content", "device", "message", "suggestion", "gap"];
+
+/** Rewrite a document of results: every text that is somebody's own words is hostile now. */
+export function makeHostile(path: string): void {
+  let n = 0;
+  const next = (): string => HOSTILE[(n += 1) % HOSTILE.length] ?? "";
+  const changed = JSON.parse(readFileSync(path, "utf-8"), (name, value: unknown) => {
+    if (!FREE.includes(name)) return value;
+    if (typeof value === "string") return next();
+    return Array.isArray(value) && value.every((one) => typeof one === "string") ? value.map(next) : value;
+  }) as unknown;
+  writeFileSync(path, JSON.stringify(changed));
 }

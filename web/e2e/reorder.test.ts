@@ -1,7 +1,7 @@
 // A proposed change of a prompt's order, simulated on demand by the real server: progress, result, cancel.
 
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
@@ -119,8 +119,10 @@ describe("a longer one", () => {
     await visit.page.getByRole("button", { name: /^Accept/ }).first().click();
     await visit.page.getByRole("button", { name: "Simulate", exact: true }).click();
     await visit.page.getByRole("progressbar", { name: /simulation/i }).waitFor();
+    await expect.poll(() => own.simulating(), { timeout: 30_000 }).toHaveLength(1);
+    const [worker] = own.simulating();
     await own.stop();
-    expect(own.simulating()).toEqual([]);
+    await expect.poll(() => existsSync(`/proc/${worker ?? 0}`), { timeout: 30_000 }).toBe(false);
     await visit.close();
   });
 });

@@ -68,10 +68,10 @@ export class Server {
     return ask(this.origin, path, asked);
   }
 
-  /** Process ids of simulations that the server runs now, or has left behind: they are its children. */
+  /** Process ids of the simulations that the server runs now. */
   simulating(): number[] {
-    const told = spawnSync("ps", ["-o", "pid=", "--ppid", String(this.process.pid)]).stdout.toString();
-    return told.split("\n").filter(Boolean).map(Number);
+    const told = spawnSync("ps", ["-o", "pid=,args=", "--ppid", String(this.process.pid)]).stdout.toString();
+    return told.split("\n").filter((line) => line.includes("spawn_main")).map((line) => parseInt(line, 10));
   }
 
   async stop(): Promise<void> {

@@ -93,11 +93,11 @@ describe("a request", () => {
 });
 
 describe("Break map", () => {
-  it("names the six fates with their tokens, which add up", async () => {
+  it("names the six fates with their shares of the prompt tokens, which add up", async () => {
     const { diagnosis } = await server.get("/api/diagnoses/{id}", { path: { id } });
     const { prompt, ...fates } = diagnosis.tokens;
     expect(Object.values(fates).reduce((sum, tokens) => sum + tokens, 0)).toBe(prompt);
-    const facts = Object.entries(fates).flatMap(([name, tokens]) => [name, ...(tokens > 0 ? [count(tokens)] : [])]);
+    const facts = Object.entries(fates).flatMap(([name, tokens]) => [name, percent(tokens / prompt)]);
     expect(await lacks("/map/", facts)).toEqual([]);
   });
 
