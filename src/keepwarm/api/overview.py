@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
+from collections.abc import Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -12,8 +13,9 @@ from keepwarm._errors import InputError
 from keepwarm._json import from_json
 from keepwarm.api.diagnoses.call_sites import call_site_rows
 from keepwarm.api.diagnoses.shelf import Opened, Shelf
+from keepwarm.api.library.kinds.canary import CanaryHead
 from keepwarm.api.library.kinds.verdict import VerdictHead
-from keepwarm.api.library.library import Library
+from keepwarm.api.library.library import Found, Library
 from keepwarm.api.schema.diagnosis import CallSiteRow
 from keepwarm.api.schema.library import Behaviour, MeasuredGain, Overview, WorstLoss
 from keepwarm.replay.comparing.comparison import Comparison
@@ -21,20 +23,22 @@ from keepwarm.replay.comparing.comparison import Comparison
 
 def overview(library: Library, shelf: Shelf, diagnosis: str | None) -> Overview:
     """Of that diagnosis, or of the newest one that can be read. Raises NoSuchResult, InputError."""
-    opened = _newest(library, shelf) if diagnosis is None else shelf.open(diagnosis)
+    results = library.all()
+    opened = _newest(results, shelf) if diagnosis is None else shelf.open(diagnosis)
     return Overview(
         diagnosis=None if opened is None else opened.found.item.id,
         worst=None if opened is None else _worst(opened),
-        measured=_measured(library, opened),
-        behaviour=_behaviour(library),
-        canary=next((item.id for item in library.items("canary") if item.problem is None), None),
+        measured=_measured(results, opened),
+        behaviour=_behaviour(results),
+        canary=next((item.id for item, _, head in results if isinstance(head, CanaryHead)), None),
     )
 
 
-def _newest(library: Library, shelf: Shelf) -> Opened | None:
-    for item in library.items("diagnosis"):
-        with contextlib.suppress(InputError):
-            return shelf.open(item.id)
+def _newest(results: Sequence[Found], shelf: Shelf) -> Opened | None:
+    for item, _, _ in results:
+        if item.kind == "diagnosis":
+            with contextlib.suppress(InputError):
+                return shelf.open(item.id)
     return None
 
 
@@ -66,8 +70,10 @@ def _loss(row: CallSiteRow) -> WorstLoss:
     )
 
 
-def _measured(library: Library, opened: Opened | None) -> MeasuredGain | None:
-    for found in library.all("comparison"):
+def _measured(results: Sequence[Found], opened: Opened | None) -> MeasuredGain | None:
+    for found in results:
+        if found.item.kind != "comparison":
+            continue
         with contextlib.suppress(InputError, msgspec.DecodeError):
             told = from_json(found.read(), Comparison)
             return MeasuredGain(
@@ -84,10 +90,10 @@ def _measured(library: Library, opened: Opened | None) -> MeasuredGain | None:
     return None
 
 
-def _behaviour(library: Library) -> Behaviour | None:
+def _behaviour(results: Sequence[Found]) -> Behaviour | None:
     """Of each attempt at a task, told by its commit, the newest verdict counts."""
     newest: dict[tuple[str, str], tuple[str, str]] = {}  # by task and commit: the verdict's id and outcome
-    for found in library.all("verdict"):
+    for found in results:
         told = found.head
         if isinstance(told, VerdictHead):
             newest.setdefault((told.task_id, told.head), (found.item.id, told.outcome))

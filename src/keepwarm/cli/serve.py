@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from pathlib import Path
 from typing import Annotated
 
@@ -53,6 +52,8 @@ def command(
 
     Prints the address to open, which holds a token made for this run, or the one in KEEPWARM_TOKEN.
     """
+    import secrets
+
     from keepwarm.api.server import serve
     from keepwarm.api.settings import Settings, checked, is_loopback
 
