@@ -32,6 +32,53 @@ describe.each(LOOKS)("$scheme, $width px", (look) => {
   });
 });
 
+/** What a view opens: panels, findings, rows behind a figure, every kind of evidence, the word for an approval. */
+async function opened(): Promise<Record<string, string>> {
+  const { diagnosis, worst } = await server.get("/api/overview");
+  const ways: Record<string, string> = {
+    "a site's findings": `/?site=${worst?.call_site ?? ""}`,
+    "rows behind a figure": "/?requests=all&by=lost",
+    "a request's panel": `/map/?diagnosis=${diagnosis ?? ""}&request=20`,
+    "the map as a table": "/map/?as=table&group=call_site",
+  };
+  for (const kind of ["replay", "verdict", "task", "canary"] as const) {
+    const [item] = (await server.get("/api/results", { query: { kind } })).items;
+    ways[`a ${kind}`] = `/evidence/?${kind}=${item?.id ?? ""}`;
+  }
+  return ways;
+}
+
+describe.each(LOOKS)("what is opened: $scheme, $width px", (look) => {
+  it("findings, rows, panels and evidence", async () => {
+    const visit = await Visit.of(browser, server, look);
+    const found: Record<string, string[]> = {};
+    for (const [what, path] of Object.entries(await opened())) {
+      await visit.go(path);
+      const wrong = await visit.axe();
+      if ((await visit.overflow()) > 0) wrong.push("scrolls sideways");
+      if (wrong.length > 0) found[what] = wrong;
+    }
+    expect(found).toEqual({});
+    await visit.close();
+  });
+
+  it("the word for an approval", async () => {
+    const [waiting] = (await server.get("/api/overview")).behaviour?.waiting ?? [];
+    const visit = await Visit.of(browser, server, look);
+    await visit.go(`/evidence/?verdict=${waiting ?? ""}`);
+    const form = visit.page.getByRole("form", { name: /^Approve/ }).first();
+    await form.getByRole("button", { name: /approve/i }).click();
+    expect(await visit.axe()).toEqual([]);
+    await form.getByLabel("Your name").fill("R. Okafor");
+    await form.getByLabel(/why/i).fill("As good as before.");
+    await form.getByRole("button", { name: /approve/i }).click();
+    await visit.page.getByRole("dialog").waitFor();
+    expect(await visit.axe()).toEqual([]);
+    expect(await visit.overflow()).toBe(0);
+    await visit.close();
+  });
+});
+
 describe("with the keyboard alone", () => {
   it.each(VIEWS)("every control of $name is reached, in sight, and the focus gets out again", async ({ path }) => {
     const visit = await Visit.of(browser, server);

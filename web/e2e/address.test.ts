@@ -11,13 +11,16 @@ import { visible } from "@/lib/format";
 let browser: Browser;
 let server: Server;
 let id: string;
+// Of the call site that loses most, those that lose most.
 let requests: AnswerOf<"/api/diagnoses/{id}/requests">["requests"];
 
 beforeAll(async () => {
   server = await Server.start(inject("results"));
   browser = await launch();
-  id = (await server.get("/api/overview")).diagnosis ?? "";
-  ({ requests } = await server.get("/api/diagnoses/{id}/requests", { path: { id }, query: { order: "lost", limit: 5 } }));
+  const { diagnosis, worst } = await server.get("/api/overview");
+  id = diagnosis ?? "";
+  const query = { call_site: worst?.call_site ?? "", order: "lost", limit: 5 } as const;
+  ({ requests } = await server.get("/api/diagnoses/{id}/requests", { path: { id }, query }));
 });
 
 afterAll(async () => {

@@ -2,6 +2,7 @@
 // a page.
 
 import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,14 +14,31 @@ import { PYTHON, REPOSITORY } from "@/e2e/places";
 import { Server } from "@/e2e/server";
 import { VIEWS } from "@/e2e/views";
 
-const RECORDED = /quillfeather|zephyrine|violet harbour|4929 1055/i;
+const REQUESTS = 16;
+const SYLLABLES = ["ka", "lo", "mi", "ru", "te", "va", "zo", "ni", "pe", "shu", "dra", "fo", "gi", "be", "sy", "xan"];
+
+/** A name that nobody else has: what varies between requests is a value, what they share is the prompt's own text. */
+function name(what: string, n: number): string {
+  const digest = createHash("sha256").update(`${what} ${n}`).digest();
+  const said = [...digest.subarray(0, 5)].map((byte) => SYLLABLES[byte % 16] ?? "").join("");
+  return said[0]?.toUpperCase() + said.slice(1);
+}
+
+/** A card's number, of which no four digits are shared. */
+function card(n: number): string {
+  const digits = BigInt(`0x${createHash("sha256").update(`card ${n}`).digest("hex")}`).toString().slice(0, 16);
+  return digits.replace(/(....)(?=.)/g, "$1 ");
+}
+
+const VALUES = Array.from({ length: REQUESTS }, (_, n) => [name("first", n), name("last", n), name("town", n), card(n)]);
+const RECORDED = new RegExp(VALUES.flat().join("|"), "i");
 const RULES = "Refunds above 500 need the approval of finance. Answer in three sentences. ".repeat(30);
 let browser: Browser;
 let folder: string;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "keepwarm-masked-"));
-  const lines = Array.from({ length: 16 }, (_, n) => JSON.stringify(record(n)));
+  const lines = Array.from({ length: REQUESTS }, (_, n) => JSON.stringify(record(n)));
   writeFileSync(join(folder, "trace.jsonl"), `${lines.join("\n")}\n`);
   diagnose("masked");
   diagnose("revealed", "--reveal");
@@ -40,11 +58,11 @@ function record(n: number): unknown {
     body: {
       model: "m",
       messages: [
-        { role: "system", content: `The customer is Zephyrine Quillfeather ${n}, born in Violet Harbour.\n${RULES}` },
-        { role: "user", content: `My card 4929 1055 ${n} was charged twice, says Quillfeather.` },
+        { role: "system", content: `The customer is ${name("first", n)} ${name("last", n)}, born in ${name("town", n)}.\n${RULES}` },
+        { role: "user", content: `My card ${card(n)} was charged twice, says ${name("last", n)}.` },
       ],
     },
-    response: { choices: [{ index: 0, message: { role: "assistant", content: `Dear Quillfeather ${n}` } }] },
+    response: { choices: [{ index: 0, message: { role: "assistant", content: `Dear ${name("last", n)}` } }] },
   };
 }
 
@@ -90,7 +108,7 @@ describe("diagnosed and served with --reveal", () => {
     const visit = await Visit.of(browser, server);
     const [diagnosis] = (await server.get("/api/results", { query: { kind: "diagnosis" } })).items;
     await visit.go(`/?diagnosis=${diagnosis?.id ?? ""}&request=3`);
-    await visit.page.getByText(/quillfeather/i).first().waitFor();
+    await visit.page.getByText(RECORDED).first().waitFor();
     await visit.close();
     await server.stop();
   });
