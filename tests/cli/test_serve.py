@@ -117,3 +117,15 @@ def test_a_port_in_use(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert f"cannot listen on '127.0.0.1' port {port}" in refused(str(tmp_path), "--port", str(port))
+
+
+def test_help_starts_no_server() -> None:
+    program = (
+        "import sys\nfrom keepwarm.cli import main\nsys.argv = ['keepwarm', 'serve', '--help']\n"
+        "try:\n    main()\nfinally:\n"
+        "    heavy = {'fastapi', 'uvicorn', 'numpy', 'msgspec'}\n"
+        "    print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_S)
+    assert (done.returncode, done.stderr) == (0, "[]\n")
+    assert "--allow-remote" in done.stdout
