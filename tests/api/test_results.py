@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
 from keepwarm.api.contract import reply
 from keepwarm.api.library.library import Library
-from tests.api.calling import TOKEN, client, ids, problem, visitor
+from keepwarm.api.server import served_app
+from keepwarm.api.settings import Settings
+from tests.api.calling import AUTHORITY, PORT, TOKEN, client, ids, problem, visitor
 from tests.api.made import finding, row, save
 
 
@@ -179,6 +183,29 @@ def test_a_bug_is_one_line_there_and_one_here(tmp_path: Path, monkeypatch: pytes
     assert len(said) == 1
     assert "test_results.py" in said[0]
     assert "Wilhelmina" not in line + said[0]
+
+
+def test_who_goes_away_while_sending_is_no_bug(tmp_path: Path) -> None:
+    said: list[str] = []
+    app = served_app(Settings(root=tmp_path, token=TOKEN), PORT, said.append)
+    headers = {"host": AUTHORITY, "authorization": f"Bearer {TOKEN}", "content-type": "application/json"}
+    arriving: list[dict[str, Any]] = [{"type": "http.request", "body": b"{", "more_body": True}]
+
+    async def receive() -> dict[str, Any]:
+        return arriving.pop() if arriving else {"type": "http.disconnect"}
+
+    async def send(_message: Any) -> None:
+        raise OSError("the connection is closed")
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/api/verdicts/000000000000/approvals",
+        "query_string": b"",
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+    }
+    asyncio.run(app(scope, receive, send))  # type: ignore[arg-type]
+    assert said == []
 
 
 def test_what_json_cannot_hold() -> None:

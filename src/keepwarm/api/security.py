@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 
 import msgspec
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import cookie_parser
+from starlette.requests import ClientDisconnect, cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from keepwarm.api.problems import bug
@@ -138,6 +138,8 @@ class Guard:
             guarded = _Answer(send)
             try:
                 await self._answer(scope, receive, guarded)
+            except ClientDisconnect:  # whoever asked went away: nobody is to be told
+                return
             except Exception as error:  # noqa: BLE001 - the last line of defence: no traceback leaves
                 self._say(_told(scope, error))
                 if not guarded.begun:
@@ -186,7 +188,10 @@ class _Answer:
             headers = MutableHeaders(scope=message)
             for name, value in _HEADERS.items():
                 headers.setdefault(name, value)
-        await self._send(message)
+        try:
+            await self._send(message)
+        except OSError:
+            raise ClientDisconnect from None
 
 
 _NO_TOKEN = Refusal(
