@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { levelsOf } from "./levels";
 import { binsOf, chosenPolicies, curvesOf, gibOf, policiesOf, recordedOf, type Row, type Simulation, sizesOf, styleOf, turned } from "./model";
 
 function row(policy: string, capacity_blocks: number, hit_rate: number, changes: object = {}): Row {
@@ -89,4 +90,20 @@ it("opens histograms by powers of two", () => {
     { from_blocks: 4, to_blocks: 7, blocks: 2 },
   ]);
   expect(binsOf(row("lru", 10, 0.3))).toBeNull();
+});
+
+describe("levels", () => {
+  const recorded = { ceiling: { hit_rate: 0.5 }, input: { sha256: "t" } };
+  const diagnosis = (sha256: string) => ({ input: { sha256 }, hit_rate_if_fixed: 0.8 }) as never;
+
+  it("take the document's own ceiling after the fix", () => {
+    const fixed = simulation({ ...recorded, if_fixed: { ceiling: { hit_rate: 0.9 }, curve: null } });
+    expect(levelsOf(fixed, diagnosis("t")).map((level) => level.rate)).toEqual([0.5, 0.9]);
+  });
+  it("else the diagnosis' rate, of the same trace only, and say whose it is", () => {
+    const levels = levelsOf(simulation(recorded), diagnosis("t"));
+    expect(levels[1]).toEqual({ name: "unbounded cache if fixed, by the diagnosis", rate: 0.8 });
+    expect(levelsOf(simulation(recorded), diagnosis("another"))).toHaveLength(1);
+    expect(levelsOf(simulation(recorded), null)).toHaveLength(1);
+  });
 });
