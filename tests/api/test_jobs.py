@@ -497,6 +497,7 @@ def served(desk: Desk) -> Iterator[Served]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,  # a group of its own, as a terminal makes one
     )
     try:
         assert process.stdout is not None
@@ -536,7 +537,10 @@ def test_no_process_outlives_the_server(served: Served, ending: signal.Signals, 
             events.read()
     until(lambda: bool(served.children()))
     children = served.children()
-    os.kill(served.process.pid, ending)
+    if ending is signal.SIGINT:
+        os.killpg(served.process.pid, ending)  # Ctrl-C
+    else:
+        os.kill(served.process.pid, ending)
     served.process.wait(_PATIENCE_S)
     until(lambda: not any(is_alive(pid) for pid in children))
     _, said = served.process.communicate()

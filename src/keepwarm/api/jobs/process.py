@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 import threading
 from collections.abc import Iterator
+from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
 
 import msgspec
@@ -36,9 +38,15 @@ class Process:
         self._process = _context.Process(
             target=worker.run, args=(theirs, recorded, idle_s), name="keepwarm simulation", daemon=True
         )
-        with _processes:
-            self._process.start()
-        theirs.close()
+        # Ctrl-C reaches every process of a terminal: it is for the server, which ends this one.
+        resource_tracker.ensure_running()  # would let the signal through again where it is yet to start
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # as the process inherits it
+        try:
+            with _processes:
+                self._process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            theirs.close()
 
     @property
     def pid(self) -> int | None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import queue
-import signal
 import threading
 import time
 from multiprocessing.connection import Connection
@@ -28,7 +27,6 @@ _LEAST_S = 0.1  # between two reports of progress
 
 def run(pipe: Connection, recorded: Recorded, idle_s: float) -> None:
     """Answer the calls that come through ``pipe``. Ends after ``idle_s`` without one, or with the pipe."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends this process
     os.environ["HF_HUB_OFFLINE"] = "1"
     calls: queue.SimpleQueue[ReorderCall] = queue.SimpleQueue()
     threading.Thread(target=_hear, args=(pipe, calls), daemon=True).start()
