@@ -11,7 +11,7 @@
   - tools: ``tool_lists``, ``tool_texts``
 - ``rules``: one per cause; each gives candidates with ``fixes`` that would remove it
 - ``gains``, ``grow``: what the fixes give back, by simulation; ``suspects``: what of it is worth reporting
-- ``template_pieces``, ``template_builder``, ``templates``: what the prompts of a call site share, and its slots
+- ``template_pieces``, ``template_builder``, ``templates``: what prompts of a call site share, and the slots
 - ``reorder``, ``if_fixed``: prompts laid out otherwise, simulated
 - ``findings``: what a diagnosis is; ``report``: how it is shown
 """
