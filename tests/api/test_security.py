@@ -155,6 +155,8 @@ def test_a_change_says_where_it_comes_from(tmp_path: Path) -> None:
     problem(caller.post(POST, content=BODY, headers=kind | {"sec-fetch-site": "none"}), 403)
     problem(caller.post(POST, content=BODY, headers=kind | {"origin": "http://evil.example"}), 403)
     problem(caller.delete("/api/jobs/0000000000000000"), 403)
+    for wrong in ("Bearer", "Bearer ", "Bearer wrong"):  # the cookie alone is right
+        problem(caller.post(POST, content=BODY, headers=kind | {"authorization": wrong}), 403)
     # Now it is looked for, and not there.
     problem(caller.post(POST, content=BODY, headers=SAME), 404)
     problem(caller.post(POST, content=BODY, headers=kind | {"sec-fetch-site": "same-origin"}), 404)

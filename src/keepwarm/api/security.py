@@ -91,7 +91,7 @@ class Access(NamedTuple):
             )
         if method in _READING:
             return None
-        if not origins and site != "same-origin" and self._bearer(headers) is None:
+        if not origins and site != "same-origin" and not self.is_token(self._bearer(headers)):
             return Refusal(403, "a call that changes something says where it comes from; send Origin")
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json" and (kind or method != "DELETE"):
@@ -100,12 +100,13 @@ class Access(NamedTuple):
 
     def knows(self, headers: Headers) -> bool:
         """Whether the call carries the token."""
-        shown = self._bearer(headers) or self._from_cookie(headers)
-        return shown is not None and self.is_token(shown)
+        return self.is_token(self._bearer(headers) or self._from_cookie(headers))
 
-    def is_token(self, shown: str) -> bool:
+    def is_token(self, shown: str | None) -> bool:
         """Compared in constant time."""
-        return hmac.compare_digest(shown.encode("utf-8", "surrogatepass"), self.token.encode())
+        return shown is not None and hmac.compare_digest(
+            shown.encode("utf-8", "surrogatepass"), self.token.encode()
+        )
 
     def set_cookie(self) -> str:
         """The header's value; not Secure, for this is plain HTTP on one's own machine."""
