@@ -424,6 +424,17 @@ def test_an_edited_verdict_takes_no_approval(review: Review) -> None:
     assert not review.approvals.exists()
 
 
+@pytest.mark.parametrize("content", [b"[]", b'{"schema":"keepwarm.verdict/1"}', b"{" * 100_000])
+def test_what_is_no_verdict_is_one_line(review: Review, content: bytes) -> None:
+    path = review.root / "verdict" / "verdict.json"
+    deep = json.loads(path.read_bytes()) | {"more": 0}
+    with client(review.root) as caller:
+        path.write_bytes(json.dumps(deep)[:-2].encode() + b"[" * 50_000 + b"]" * 50_000 + b"}")
+        problem(caller.get(f"/api/verdicts/{review.id}"), 422)
+        path.write_bytes(content)
+        assert caller.get(f"/api/verdicts/{review.id}").status_code in (404, 422)
+
+
 def test_what_others_approved_is_kept(review: Review) -> None:
     other = {
         "check": "tools-and-roles",

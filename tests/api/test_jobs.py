@@ -250,6 +250,16 @@ def test_where_the_trace_is_looked_for(desk: Desk) -> None:
         _ = desk.recorded
 
 
+@pytest.mark.parametrize("path", ["x" * 5_000, "a\0b", "", "/", "nowhere/../..", "\ud800"])
+def test_a_path_that_names_no_file_is_a_trace_that_is_gone(desk: Desk, path: str) -> None:
+    desk.trace.unlink()
+    document = json.loads((desk.root / "diagnosis.json").read_bytes())
+    document["input"]["path"] = path
+    (desk.root / "diagnosis.json").write_text(json.dumps(document))
+    with pytest.raises(Conflict, match="is not there any more"):
+        _ = desk.recorded
+
+
 def test_nothing_is_asked_of_a_server(desk: Desk) -> None:
     document = json.loads((desk.root / "diagnosis.json").read_bytes())
     document["options"] = {"tokenizer": "http://127.0.0.1:1/"}

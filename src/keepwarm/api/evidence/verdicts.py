@@ -60,11 +60,12 @@ def read_verdict(library: Library, id: str) -> SavedVerdict:  # noqa: A002 - as 
     try:
         document: dict[str, Any] = json.loads(found.read())
         verdict = msgspec.convert(without_surrogates(document), Verdict)
+        is_untouched = digest_holds(document)
     except (ValueError, RecursionError) as error:
         raise InputError(
             f"{found.item.path!r} is no verdict that can be read: {error}; run keepwarm verify again"
         ) from None
-    return SavedVerdict(found, verdict, str(document.get("digest", "")), digest_holds(document))
+    return SavedVerdict(found, verdict, str(document.get("digest", "")), is_untouched)
 
 
 def verdict_answer(library: Library, id: str) -> VerdictAnswer:  # noqa: A002

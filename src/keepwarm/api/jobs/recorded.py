@@ -38,7 +38,7 @@ def recorded_of(found: Found) -> Recorded:
     diagnosis, folder = read_diagnosis(found.path).diagnosis, found.path.parent
     given = Path(diagnosis.input.path)
     served = found.path.parents[len(PurePosixPath(found.item.path).parts) - 1]
-    trace = next((path for path in (given, served / given, folder / given.name) if path.is_file()), None)
+    trace = next((path for path in (given, served / given, folder / given.name) if _is_file(path)), None)
     if trace is None:
         raise Conflict(
             f"the trace {str(given)!r} is not there any more, so nothing can be simulated; put it back, or "
@@ -79,6 +79,13 @@ def examined(recorded: Recorded, progress: Progress) -> Resimulator:
             f"options that it does not name, made that; {_AGAIN}"
         )
     return Resimulator(examination)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that no file can have
+        return False
 
 
 def _figures(diagnosis: Diagnosis) -> str:
