@@ -401,6 +401,24 @@ def test_what_no_change_of_prompts_removes_is_left_out_or_refused(tmp_path: Path
         resimulate(found, ReorderCall(call_site=finding.call_site, findings=(finding.id,)))
 
 
+def test_every_finding_of_the_labelled_cases_is_simulated_or_refused(shared: Path) -> None:
+    """None that is offered changes nothing, and none that is left out would change something."""
+    refused = set()
+    for label in sorted((shared / "cases" / "breaks").glob("*-1.label.json")):
+        trace = label.with_name(label.name.replace(".label.json", ".jsonl"))
+        if not trace.is_file():
+            continue
+        found = examine(str(trace))
+        simulator = Resimulator(found)
+        for finding in found.diagnosis.findings:
+            laid = simulator.relaid(finding.call_site, [finding.id])
+            can = finding.id in simulator.removable(finding.call_site)
+            assert can == bool(laid.changed or laid.reading), (label.name, finding.cause)
+            refused |= set() if can else {finding.cause}
+    assert refused <= {"eviction", "expired", "routing", "below-block"}
+    assert refused
+
+
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [

@@ -81,7 +81,7 @@ class Resimulator:
     def relaid(self, site: str, findings: Sequence[str] = (), moves: Sequence[Move] = ()) -> Relaid:
         """The requests of ``site`` that fixes of its ``findings`` and ``moves`` of its slots change.
 
-        A finding that no change of prompts removes (``eviction``, say) changes nothing. A slot that is moved
+        A finding that no change of requests removes (``eviction``, say) changes nothing. A slot that is moved
         goes where it is moved to, whatever a fix would do with it.
 
         Raises:
@@ -95,12 +95,13 @@ class Resimulator:
         return Relaid(laid_out(view, picked, [move.fix for move in moved]), reading)
 
     def removable(self, site: str) -> tuple[str, ...]:
-        """Ids of the findings of ``site`` that a change of prompts removes, as the diagnosis lists them.
+        """Ids of the findings of ``site`` that a change of requests removes, as the diagnosis lists them.
 
         Raises InputError: no such call site.
         """
+        candidates = self._site(site).candidates
         return tuple(
-            finding for finding, found in self._site(site).candidates.items() if found.measured is None
+            finding for finding, found in candidates.items() if found.fixes or found.grow or found.reading
         )
 
     def resimulate(self, call: ReorderCall, progress: Progress | None = None) -> ReorderResult:
