@@ -92,7 +92,7 @@ describe("with the keyboard alone", () => {
 
   it.each(VIEWS)("$name is reached from the first view, and the first stop leads past the views", async ({ name, path }) => {
     const visit = await Visit.of(browser, server);
-    await visit.settled();
+    await visit.go("/");
     await visit.page.keyboard.press("Tab");
     expect(await visit.page.evaluate("document.activeElement.getAttribute('href')")).toBe("#content");
     const link = visit.page.getByRole("navigation", { name: "Views" }).getByRole("link", { name, exact: true });

@@ -70,7 +70,7 @@ describe.each(["/", "/map/", "/diff/"])("a request opened at %s", (path) => {
 describe("the browser's own buttons", () => {
   it("go back over what was opened in the leaderboard", async () => {
     const visit = await Visit.of(browser, server);
-    await visit.settled();
+    await visit.go("/");
     const { page } = visit;
     const opener = page.locator("main table tbody").getByRole("button").first();
     await opener.click();
@@ -86,7 +86,7 @@ describe("the browser's own buttons", () => {
 
   it("go back from a figure's rows to the figure", async () => {
     const visit = await Visit.of(browser, server);
-    await visit.settled();
+    await visit.go("/");
     const { page } = visit;
     await page.locator('main a[href*="requests="]').first().click();
     await page.waitForURL(/requests=/);

@@ -62,7 +62,7 @@ function verifyAgain(): number | null {
 
 /** From the first view to what waits. */
 async function atWhatWaits(visit: Visit): Promise<void> {
-  await visit.settled();
+  await visit.go("/");
   await visit.page.getByRole("link", { name: /look at what changed/ }).first().click();
   await visit.page.waitForURL(/evidence/);
   await visit.settled();

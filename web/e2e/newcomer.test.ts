@@ -18,7 +18,7 @@ beforeAll(async () => {
   browser = await launch();
   overview = await server.get("/api/overview");
   const visit = await Visit.of(browser, server);
-  await visit.settled();
+  await visit.go("/");
   const first = await visit.main();
   await visit.go("/map/");
   shown = `${first}\n${await visit.main()}`;

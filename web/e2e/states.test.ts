@@ -94,7 +94,7 @@ describe("a server that has gone", () => {
     const server = await Server.start(inject("results"));
     const visit = await Visit.of(browser, server);
     visit.expect(REFUSED);
-    await visit.settled();
+    await visit.go("/");
     const picker = visit.page.getByRole("combobox", { name: /diagnosis/i });
     const others = await picker.evaluate((one) => [...(one as HTMLSelectElement).options].map((option) => option.value));
     await server.stop();
