@@ -90,7 +90,7 @@ describe("an address of what is not there", () => {
 });
 
 describe("a server that has gone", () => {
-  it("is what the view says, and asking again works once it is back", async () => {
+  it("is what the view says when it asks for more", async () => {
     const server = await Server.start(inject("results"));
     const visit = await Visit.of(browser, server);
     visit.expect(REFUSED);
