@@ -3,9 +3,10 @@
 import { type FormEvent, useId, useState } from "react";
 import { Panel } from "@/components/Panel";
 import { ApiProblem, change, type Schema } from "@/lib/api/client";
-import { visible } from "@/lib/format";
+import { count, visible } from "@/lib/format";
 import { type Approvable, fieldErrors } from "./approvable";
 import { Facts } from "./Facts";
+import { MOST_CHARS } from "./Sides";
 import { TextBox } from "./TextBox";
 import styles from "./Evidence.module.css";
 
@@ -99,9 +100,15 @@ export function ApproveForm({
             <>
               <h3>The answer that is approved</h3>
               <TextBox label="The answer that is approved">
-                {visible(output.after.text)}
+                {visible(output.after.text, MOST_CHARS)}
                 {output.after.tool_calls.map((toolCall) => `\n${visible(toolCall)}`).join("")}
               </TextBox>
+              {output.after.text.length > MOST_CHARS ? (
+                <p className={styles.warn}>
+                  The first {count(MOST_CHARS)} of {count(output.after.text.length)} characters are shown; the sha256 is of
+                  all of it.
+                </p>
+              ) : null}
             </>
           )}
           <p className="dim">

@@ -9,7 +9,7 @@ import styles from "./Evidence.module.css";
 
 type Text = Schema<"OutputText">;
 /** So much is shown until more is asked for; differences of longer texts take a browser seconds. */
-const MOST_CHARS = 20_000;
+export const MOST_CHARS = 20_000;
 
 /** Two answers beside each other; what was taken out and put in is marked word by word. */
 export function Sides({ before, after }: { before: Text | null; after: Text }) {
