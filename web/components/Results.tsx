@@ -8,6 +8,7 @@ import { type Loaded, useApi } from "@/lib/api/use";
 import { visible } from "@/lib/format";
 import { useFrame } from "@/lib/frame";
 import { useQuery } from "@/lib/url";
+import styles from "@/components/Results.module.css";
 
 export type Item = Schema<"Item">;
 export type Kind = Item["kind"];
@@ -48,7 +49,11 @@ export function ResultPicker({
 }) {
   if (items.length < 2) return null;
   const options = items.map((item) => ({ value: item.id, name: nameOf(item) }));
-  return <Select label={label} options={options} value={chosen} onChange={onChoose} />;
+  return (
+    <div className={styles.picker}>
+      <Select label={label} options={options} value={chosen} onChange={onChoose} />
+    </div>
+  );
 }
 
 /** The results that a view needs, or why there are none and what makes one. */

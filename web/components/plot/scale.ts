@@ -58,7 +58,7 @@ function steps(low: number, high: number, step: number): number[] {
 
 /** A time on an axis, in the unit that fits the span it is shown in. */
 export function clockLabel(value: number, span: number): string {
-  if (span >= 4 * 3600) return `${trimmed(value / 3600, 2)} h`;
+  if (span >= 2 * 3600) return `${trimmed(value / 3600, 2)} h`;
   if (span >= 240) return `${trimmed(value / 60, 2)} min`;
   if (span >= 2) return `${trimmed(value, 2)} s`;
   return `${trimmed(value * 1000, 2)} ms`;

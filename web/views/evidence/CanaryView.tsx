@@ -7,7 +7,7 @@ import { When } from "@/components/States";
 import type { Schema } from "@/lib/api/client";
 import { useApi } from "@/lib/api/use";
 import { brief } from "@/components/plot/scale";
-import { count, counted, percent, seconds, visible } from "@/lib/format";
+import { count, counted, factor, seconds, visible } from "@/lib/format";
 import { type CanaryRun, type FloodStep, floodSteps, runsOf } from "./canary";
 import { CheckTable } from "./CheckTable";
 import { Facts } from "./Facts";
@@ -87,18 +87,29 @@ function Recorded({ answer }: { answer: Schema<"CanaryAnswer"> }) {
 }
 
 function stepColumns(runs: CanaryRun[]): Column<FloodStep>[] {
+  const each = (
+    what: string,
+    of: (step: Schema<"PressureStep">) => number | null,
+    shown: (value: number) => string,
+  ): Column<FloodStep>[] =>
+    runs.map(({ name }, index) => ({
+      id: `${what} ${name}`,
+      name: `${what}, ${name}`,
+      figure: true,
+      cell: ({ steps }) => {
+        const step = steps[index];
+        const value = step === null || step === undefined ? null : of(step);
+        return value === null ? "none" : shown(value);
+      },
+    }));
   return [
     { id: "flood", name: "one-use requests", head: true, cell: (step) => count(step.flood_requests) },
-    ...runs.flatMap(({ name }, index): Column<FloodStep>[] => [
-      { id: `cached${index}`, name: `cached, ${name}`, figure: true, cell: (step) => known(step.steps[index]?.cached_tokens, count) },
-      { id: `ttft${index}`, name: `TTFT, ${name}`, figure: true, cell: (step) => known(step.steps[index]?.ttft_s, seconds) },
-      { id: `failed${index}`, name: `failed, ${name}`, figure: true, cell: (step) => known(step.steps[index]?.failed_requests, count) },
-    ]),
+    ...each("cached", (step) => step.cached_tokens, count),
+    ...each("TTFT", (step) => step.ttft_s, seconds),
+    ...(runs.some(({ run }) => run.pressure.failed_requests > 0)
+      ? each("failed", (step) => step.failed_requests, count)
+      : []),
   ];
-}
-
-function known(value: number | null | undefined, shown: (value: number) => string): string {
-  return value === null || value === undefined ? "none" : shown(value);
 }
 
 function AboutServer({ record }: { record: Schema<"CanaryRecord"> }) {
@@ -112,7 +123,7 @@ function AboutServer({ record }: { record: Schema<"CanaryRecord"> }) {
         ["device", visible(identity.device, 200)],
         ["candidate", Object.entries(settings).map(([name, value]) => visible(`${name}=${value}`, 120)).join(", ")],
         ["rule", candidate === undefined ? null : `${visible(candidate.rule, 40)}, scan limit ${count(candidate.scan_limit)}; ${count(candidate.reordered_decisions)} of ${count(candidate.decisions)} decisions reordered`],
-        ["TTFT budget", `${percent(options.ttft_budget)} of that of lru`],
+        ["TTFT budget", `${factor(options.ttft_budget)} that of lru`],
         ["commit", identity.commit === null ? null : <code key="commit">{visible(identity.commit, 80)}</code>],
       ]}
     />

@@ -164,7 +164,7 @@ function Approved({ answer }: { answer: Verdict }) {
         <>
           <p>
             The approvals are in <code>{visible(answer.approvals_path, 200)}</code>. The verdict takes them into account
-            when it is made again (put in the paths of REPO and GOLDEN):
+            when it is made again; only names of files are recorded, so put in where they are, and REPO and GOLDEN:
           </p>
           <Command run={visible(verifyCommand(verdict, answer.approvals_path), 4000)} />
         </>

@@ -7,12 +7,14 @@ import { describe } from "./describe";
 import { classOf, fillOf, HEIGHT, Patterns } from "./Patterns";
 import { barPath, barsOf, KINDS, requestsIn, segmentAt, type Segment, segmentsOf, type SessionTimeline } from "./segments";
 import type { Seen } from "./series";
-import { GUTTER_PX, type Axis } from "./axis";
+import type { Axis } from "./axis";
 import styles from "./Sessions.module.css";
 
 const LANE_PX = 17;
 const BAR_PX = 12;
 const SHOWN_LANES = 22;
+/** So much of a name fits beside the lanes; the readout has all of it. */
+const NAME_CHARS = 14;
 /** So far may the pointer move between press and release of a click. */
 const STILL_PX = 4;
 
@@ -112,7 +114,8 @@ export function Lanes({
   const pressed = (event: KeyboardEvent<HTMLDivElement>) => {
     const lane = Math.max(laneOfChosen, 0);
     const request = laneOfChosen < 0 ? -1 : (chosen?.request ?? -1);
-    const middle = (axis.seen.from_s + axis.seen.to_s) / 2;
+    const start_s = sessions[laneOfChosen]?.arrival_s[request];
+    const middle = start_s ?? (axis.seen.from_s + axis.seen.to_s) / 2;
     const span = axis.seen.to_s - axis.seen.from_s;
     const actions: Record<string, () => void> = {
       ArrowRight: () => (event.shiftKey ? onMove(0.1 * span) : choose(lane, request + 1)),
@@ -138,7 +141,7 @@ export function Lanes({
     pointed === null || session === undefined
       ? "No request chosen: point at one, or use the arrow keys."
       : `${visible(session.id, 60)}, request ${pointed.request + 1} of ${requestsIn(session)}: ${visible(describe(session, pointed.request), 400)}`;
-  const marked = laneOfChosen < 0 || chosen === null ? null : sessions[laneOfChosen];
+  const marked = seenPart(sessions[laneOfChosen], chosen?.request ?? 0, axis.seen);
   return (
     <>
       <div
@@ -190,19 +193,15 @@ export function Lanes({
           ))}
           {sessions.slice(first, last).map((shown, index) => (
             <text key={shown.id} className={styles.name} x="0" y={(first + index + 0.5) * LANE_PX + 4}>
-              {visible(shown.id, Math.floor(GUTTER_PX / 8))}
+              {visible(shown.id, 60).slice(0, NAME_CHARS)}
             </text>
           ))}
-          {marked === null || marked === undefined || chosen === null ? null : (
+          {marked === null ? null : (
             <rect
               className={styles.mark}
-              x={axis.x(Math.max(marked.arrival_s[chosen.request] ?? 0, axis.seen.from_s))}
+              x={axis.x(marked.from_s)}
               y={laneOfChosen * LANE_PX + 0.75}
-              width={Math.max(
-                3,
-                axis.x(Math.min(marked.end_s[chosen.request] ?? 0, axis.seen.to_s)) -
-                  axis.x(Math.max(marked.arrival_s[chosen.request] ?? 0, axis.seen.from_s)),
-              )}
+              width={Math.max(3, axis.x(marked.to_s) - axis.x(marked.from_s))}
               height={LANE_PX - 1.5}
             />
           )}
@@ -213,4 +212,12 @@ export function Lanes({
       </p>
     </>
   );
+}
+
+/** The part of a request that is seen, from its arrival to its end; null: none of it. */
+function seenPart(session: SessionTimeline | undefined, request: number, seen: Seen): Seen | null {
+  const arrival = session?.arrival_s[request];
+  const end = session?.end_s[request];
+  if (arrival === undefined || end === undefined || end < seen.from_s || arrival > seen.to_s) return null;
+  return { from_s: Math.max(arrival, seen.from_s), to_s: Math.min(end, seen.to_s) };
 }

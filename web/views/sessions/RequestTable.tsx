@@ -1,12 +1,13 @@
 "use client";
 
 import { type Column, DataTable } from "@/components/DataTable";
-import { Pager } from "@/components/Controls";
 import { count, seconds, visible } from "@/lib/format";
 import { allRequests, gapName, type RequestFigures } from "./describe";
 import type { SessionTimeline } from "./segments";
+import styles from "./Sessions.module.css";
 
-const PAGE = 50;
+/** Rows of a page. */
+export const PAGE = 50;
 
 const COLUMNS: readonly Column<RequestFigures>[] = [
   { id: "request", name: "request", head: true, cell: (row) => row.request + 1, sort: (row) => row.request },
@@ -31,6 +32,7 @@ const COLUMNS: readonly Column<RequestFigures>[] = [
   {
     id: "then",
     name: "then",
+    className: styles.then,
     cell: (row) => (row.gap_s === null ? "end" : `${visible(gapName(row.gap), 60)}, ${seconds(row.gap_s)}`),
   },
 ];
@@ -41,27 +43,19 @@ export function RequestTable({
   session,
   current,
   offset,
-  onOffset,
 }: {
   name: string;
   session: SessionTimeline;
   current: number | null;
   offset: number;
-  onOffset: (offset: number) => void;
 }) {
-  const rows = allRequests(session);
   return (
-    <>
-      <DataTable
-        caption={`Requests of ${visible(session.id, 80)}, ${name} (simulated)`}
-        columns={COLUMNS}
-        rows={rows.slice(offset, offset + PAGE)}
-        rowKey={(row) => row.request}
-        current={current}
-      />
-      {rows.length <= PAGE ? null : (
-        <Pager what="request" total={rows.length} offset={offset} limit={PAGE} onOffset={onOffset} />
-      )}
-    </>
+    <DataTable
+      caption={`Requests of ${visible(session.id, 80)}, ${name} (simulated)`}
+      columns={COLUMNS}
+      rows={allRequests(session).slice(offset, offset + PAGE)}
+      rowKey={(row) => row.request}
+      current={current}
+    />
   );
 }

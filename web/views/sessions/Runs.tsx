@@ -1,7 +1,7 @@
 "use client";
 
 import { useCallback, useMemo, useRef, useState } from "react";
-import { Choice } from "@/components/Controls";
+import { Choice, Pager } from "@/components/Controls";
 import { useWidth } from "@/components/plot/useWidth";
 import { counted, seconds, visible } from "@/lib/format";
 import { axisOf } from "./axis";
@@ -11,8 +11,8 @@ import { type Chosen, Lanes } from "./Lanes";
 import { Legend } from "./Legend";
 import { inOrder, laneOrder, ORDERS, readLaneOrder } from "./order";
 import { PlotKey } from "./PlotKey";
-import { RequestTable } from "./RequestTable";
-import type { Timeline } from "./segments";
+import { PAGE, RequestTable } from "./RequestTable";
+import { requestsIn, type Timeline } from "./segments";
 import type { Seen } from "./series";
 import { useLateQuery } from "./useLateQuery";
 import { WorkingSetPlot } from "./WorkingSetPlot";
@@ -59,6 +59,11 @@ export function Runs({ runs }: { runs: ShownRun[] }) {
     },
     [change, see, seen, whole_s],
   );
+  const found = sessions.map((lanes) => lanes.find((session) => session.id === chosen?.session));
+  const most_requests = Math.max(0, ...found.map((session) => (session === undefined ? 0 : requestsIn(session))));
+  // Without a page in the address: the one that the chosen request is on.
+  const page = Math.floor((chosen?.request ?? 0) / PAGE) * PAGE;
+  const offset = Math.max(0, Math.floor(Number(query.get("rows") ?? page)) || 0);
   const middle_s = (seen.from_s + seen.to_s) / 2;
   const span_s = seen.to_s - seen.from_s;
   return (
@@ -132,8 +137,11 @@ export function Runs({ runs }: { runs: ShownRun[] }) {
       </div>
       <h2>Requests of the chosen session</h2>
       {chosen === null ? <p className="dim">Choose a request in a lane: its session’s rows are shown here.</p> : null}
+      {chosen === null || most_requests <= PAGE ? null : (
+        <Pager what="request" total={most_requests} offset={offset} limit={PAGE} onOffset={(next) => change({ rows: String(next) })} />
+      )}
       {runs.map((run, index) => {
-        const session = sessions[index]?.find((candidate) => candidate.id === chosen?.session);
+        const session = found[index];
         if (chosen === null) return null;
         if (session === undefined) {
           return <p key={run.name + String(index)}>{visible(`${run.name} has no session ${chosen.session}.`, 200)}</p>;
@@ -144,8 +152,7 @@ export function Runs({ runs }: { runs: ShownRun[] }) {
             name={visible(run.name, 120)}
             session={session}
             current={chosen.request}
-            offset={Math.max(0, Number(query.get("rows") ?? 0) || 0)}
-            onOffset={(offset) => change({ rows: String(offset) })}
+            offset={offset}
           />
         );
       })}

@@ -105,7 +105,7 @@ function Timelines({ items, simulations }: { items: Item[]; simulations: Item[] 
         />
         {others.length === 0 ? null : (
           <Select
-            label="beside"
+            label="Beside"
             options={[...none, ...others.map((item) => ({ value: item.id, name: nameOf(item) }))]}
             value={second?.id ?? "none"}
             onChange={(id) => set({ ...clear, run: first?.id ?? null, beside: id })}
