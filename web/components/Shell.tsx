@@ -4,6 +4,7 @@ import { usePathname } from "next/navigation";
 import type { ReactNode } from "react";
 import { DiagnosisPicker } from "@/components/Diagnosis";
 import { FatePatterns } from "@/components/Fates";
+import "@/components/shared";
 import { ThemeSwitch } from "@/components/Theme";
 import { visible } from "@/lib/format";
 import { FrameProvider, useFrame } from "@/lib/frame";

@@ -9,11 +9,11 @@ export function intervalOf({
   return low === null || high === null ? " (no interval)" : ` (95% interval ${factor(low)} to ${factor(high)})`;
 }
 
-/** "4 passed, 1 failed"; outcomes that did not occur are left out. */
+/** "4 passed, 1 refused"; outcomes that did not occur are left out. */
 export function outcomes(behaviour: Pick<Schema<"Behaviour">, "passed" | "failed" | "needing_approval">): string {
   const said = [
     [behaviour.passed, "passed"],
-    [behaviour.failed, "failed"],
+    [behaviour.failed, "refused"],
     [behaviour.needing_approval, "to approve"],
   ] as const;
   const occurred = said.filter(([number]) => number > 0);

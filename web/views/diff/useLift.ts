@@ -5,7 +5,7 @@ import { gapName, gaps, type Layout, nextGap, type Piece, placeOf, withMove } fr
 import { nearest } from "@/views/diff/nearest";
 
 const DRAG_FROM_PX = 5;
-const EDGE_PX = 48;
+const EDGE_PX = 24;
 const SCROLL_PX = 14;
 const STEPS: Record<string, 1 | -1> = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 
@@ -94,8 +94,9 @@ export function useLift({
     const from = pressed.current;
     if (from?.slot !== slot || text.current === null) return;
     if (lifted === null && Math.hypot(event.clientX - from.x, event.clientY - from.y) < DRAG_FROM_PX) return;
-    if (event.clientY < EDGE_PX) window.scrollBy(0, -SCROLL_PX);
-    else if (event.clientY > window.innerHeight - EDGE_PX) window.scrollBy(0, SCROLL_PX);
+    const { top, bottom } = text.current.getBoundingClientRect();
+    text.current.scrollBy(0, SCROLL_PX * beyond(event.clientY, top, bottom));
+    window.scrollBy(0, SCROLL_PX * beyond(event.clientY, 0, window.innerHeight));
     const gap = nearest(placesIn(text.current, gaps(pieces, slot)), event.clientX, event.clientY);
     if (gap !== null && (lifted?.gap !== gap || lifted.slot !== slot)) lift(slot, gap, "would be put");
   };
@@ -112,6 +113,11 @@ export function useLift({
     said,
     handlers: { onKeyDown, onBlur, onPointerDown, onPointerMove, onPointerUp, cancel, put },
   };
+}
+
+/** At which edge a pointer is: -1 the upper, 1 the lower, 0 none. */
+function beyond(y: number, top: number, bottom: number): -1 | 0 | 1 {
+  return y < top + EDGE_PX ? -1 : y > bottom - EDGE_PX ? 1 : 0;
 }
 
 function placesIn(text: HTMLElement, possible: readonly number[]) {
