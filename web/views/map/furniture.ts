@@ -125,15 +125,18 @@ function drawTimes(pen: Pen, frame: Frame, theme: Theme, shown: Shown, view: Vie
   pen.textBaseline = "middle";
   const every = Math.max(1, 2 ** Math.ceil(Math.log2((26 * unit) / view.perLine)));
   const first = Math.floor(lineAt(view.top, view.perLine) / every) * every;
+  let above = "";
   for (let line = first; line < shown.lines.count; line += every) {
     const y = (line + (view.perLine >= unit ? 0.5 : 0)) * view.perLine - view.top;
     if (y > height - 6 * unit) return;
     if (y < 6 * unit) continue;
     const row = shown.lines.start[line] ?? 0;
-    pen.fillStyle = theme.dim;
-    pen.fillText(shortTime(columns.timeS[row] ?? NaN, columns.index[row] ?? 0), left - 9 * unit, top + y);
+    const text = shortTime(columns.timeS[row] ?? NaN, columns.index[row] ?? 0);
     pen.fillStyle = theme.line;
     pen.fillRect(left - 5 * unit, top + Math.floor(y), 4 * unit, unit);
+    pen.fillStyle = theme.dim;
+    if (text !== above) pen.fillText(text, left - 9 * unit, top + y);
+    above = text;
   }
 }
 
