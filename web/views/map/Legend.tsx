@@ -38,7 +38,8 @@ export function Help() {
         <p>
           Each line is a request, from its first token at the left; colours say what happened to each token. Where a
           pixel holds tokens of several fates it shows the one with most tokens, but diverged or evicted as soon as
-          they are 5% of it: a loss does not vanish by zooming out, and no colour is mixed. Gridlines stand between
+          they are 5% of it: a loss does not vanish by zooming out, and no colour is mixed. The same holds where one
+          line stands for many requests; point at it to see how many met which fate. Gridlines stand between
           blocks, every second, fourth, eighth… where they would be too close. An upright mark with a broad head is a
           break. The band beneath a line, and the one under the ruler, name the sections of the prompt.
         </p>

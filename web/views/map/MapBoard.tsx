@@ -153,7 +153,8 @@ function wordsOf(board: Board, place: Place): string[] {
   if (place.end - place.first === 1) return placeLines(columns, place.first, place.token, shown.names);
   const group = groups.find(({ start, end }) => start <= place.first && place.first < end);
   const folded = group !== undefined && shown.folded.has(group.name);
-  return togetherLines(columns, place.first, place.end, folded ? (shown.names.get(group.name) ?? group.name) : null);
+  const name = folded ? (shown.names.get(group.name) ?? group.name) : null;
+  return togetherLines(columns, place.first, place.end, place.token, name);
 }
 
 function indexAt(board: Board, place: Place | null): number | null {

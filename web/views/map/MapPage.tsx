@@ -118,11 +118,13 @@ function Arrangement({ columns, filters, names, chosen, onChoose }: ArrangementP
         onFold={group === "time" ? null : allFolded}
       />
       {shown.arranged.columns.rows === 0 ? (
-        <Empty what={columns.rows === 0 ? "The trace holds no requests." : "No request passes these filters."}>
-          <p>
-            <Link href={to({ site: null, session: null, cause: null, at: null })}>Show every request</Link>
-          </p>
-        </Empty>
+        <div>
+          <Empty what={columns.rows === 0 ? "The trace holds no requests." : "No request passes these filters."}>
+            <p>
+              <Link href={to({ site: null, session: null, cause: null, at: null })}>Show every request</Link>
+            </p>
+          </Empty>
+        </div>
       ) : asTable ? (
         <MapTable shown={shown} chosen={chosen.index} />
       ) : (

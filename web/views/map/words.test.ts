@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { someColumns } from "@/views/map/fixtures";
-import { placeLines, shortTime } from "@/views/map/words";
+import { placeLines, shortTime, togetherLines } from "@/views/map/words";
 
 const NAMES = new Map([["one", "app.py:plan\u202e"]]);
 
@@ -28,6 +28,13 @@ describe("a place in words", () => {
 
   it("says where there is no token", () => {
     expect(placeLines(columns, 0, 40, NAMES)).toContain("behind the end: the prompt has 40 tokens");
+  });
+
+  it("counts fates where one line stands for several requests", () => {
+    const several = someColumns(3, 10, 1);
+    several.fates = { start: Int32Array.of(0, 2, 3, 4), kind: Uint8Array.of(0, 4, 0, 0), end: Int32Array.of(4, 9, 9, 2) };
+    expect(togetherLines(several, 0, 3, 5, null)[1]).toBe("token 5: hit in 1, diverged in 1");
+    expect(togetherLines(several, 0, 3, 9, "g")[1]).toBe("token 9: behind the end of all");
   });
 
   it("gives times of a clock without their day, others in seconds, none as the request's number", () => {

@@ -69,11 +69,24 @@ export function placeLines(columns: Columns, row: number, token: number, names: 
   return [requestName(columns, row), ...from, here, breakText(columns, row)];
 }
 
-/** Rows that one line or one pixel shows together. */
-export function togetherLines(columns: Columns, first: number, end: number, group: string | null): string[] {
+/** Rows that one line or one pixel shows together, with how many of them have which fate at `token`. */
+export function togetherLines(
+  columns: Columns,
+  first: number,
+  end: number,
+  token: number,
+  group: string | null,
+): string[] {
   const of = group === null ? "" : ` of ${visible(group, 80)}`;
+  const held = FATES.map(() => 0);
+  for (let row = first; row < end; row += 1) {
+    const code = kindAt(columns.fates, row, token);
+    if (code !== null) held[code] = (held[code] ?? 0) + 1;
+  }
+  const fates = FATES.flatMap(({ fate }, code) => ((held[code] ?? 0) > 0 ? [`${fate} in ${count(held[code] ?? 0)}`] : []));
   return [
     `${counted(end - first, "request")}${of}, from ${requestName(columns, first)}`,
+    `token ${count(token)}: ${fates.length === 0 ? "behind the end of all" : fates.join(", ")}`,
     group === null ? "zoom in to tell them apart" : "folded: press F to unfold",
   ];
 }
