@@ -1,6 +1,5 @@
 // What the painter must paint, said as plainly as possible; for tests.
 
-import { lineOf } from "@/views/map/arrange";
 import type { Runs } from "@/views/map/columns";
 import type { Scene } from "@/views/map/paint";
 import type { Viewport } from "@/views/map/viewport";
@@ -51,11 +50,4 @@ export function naivePixel(scene: Scene, view: Viewport, x: number, y: number): 
   );
   if (code === NOTHING) return palette.ground;
   return (fill ? palette.sections : palette.fates)[code] ?? 0;
-}
-
-/** The line of `row` by walking. */
-export function naiveLine(scene: Scene, row: number): number {
-  let line = 0;
-  while ((scene.lines.start[line + 1] ?? Infinity) <= row) line += 1;
-  return line === lineOf(scene.lines, row) ? line : -1;
 }
