@@ -17,7 +17,7 @@ PROMETHEUS := build/prometheus
 CHROMIUM := build/chromium
 STATIC := src/keepwarm/api/static
 WEB_SOURCES := $(shell find web/app web/components web/lib web/views -type f 2>/dev/null) \
-  web/package-lock.json web/next.config.ts web/tsconfig.json
+  web/package.json web/package-lock.json web/next.config.ts web/tsconfig.json web/prune.mjs
 # The warnings there are vLLM's, not ours.
 VLLM_TESTS := KEEPWARM_TEST_VLLM=1 KEEPWARM_TEST_MODELS=$(CURDIR)/$(MODELS) \
   $(VLLM)/bin/python -m pytest tests/vllm tests/vllm_server -W ignore
