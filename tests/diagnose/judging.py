@@ -11,8 +11,9 @@ from typing import NamedTuple
 import msgspec
 
 from keepwarm.diagnose import Options
-from keepwarm.diagnose.engine import Examination, examine
+from keepwarm.diagnose.engine import examine
 from keepwarm.diagnose.findings import Diagnosis, Finding
+from keepwarm.diagnose.report.files import Report, report_of
 
 NOTHING = "(nothing)"
 HEALTHY = "(healthy)"
@@ -34,17 +35,17 @@ class Label(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Case(NamedTuple):
-    """A trace with its label and what the diagnosis said of it."""
+    """A trace with its label and what the diagnosis said of it, in the open; nothing of the trace itself."""
 
     name: str
     path: Path
     label: Label
-    examination: Examination
+    report: Report
 
     @property
     def diagnosis(self) -> Diagnosis:
         """What the diagnosis said."""
-        return self.examination.diagnosis
+        return self.report.diagnosis
 
     @property
     def first(self) -> Finding | None:
@@ -95,7 +96,8 @@ def run_case(label_file: Path) -> Case:
     label = msgspec.json.decode(label_file.read_bytes(), type=Label)
     name = label_file.name.removesuffix(".label.json")
     (trace,) = (p for p in label_file.parent.glob(f"{name}.jsonl*"))
-    return Case(name, trace, label, examine(str(trace), options_of(label, trace.parent)))
+    examination = examine(str(trace), options_of(label, trace.parent))
+    return Case(name, trace, label, report_of(examination, revealed=True))
 
 
 def confusion_table(cases: Iterable[Case], codes: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from keepwarm._errors import InputError
 from keepwarm.diagnose.engine import Examination, examine
+from keepwarm.diagnose.findings import Diagnosis
 from keepwarm.diagnose.prompt_map import FATES, SECTIONS
 from keepwarm.diagnose.report.map_file import read_map, write_map
 from keepwarm.diagnose.runs import MapRuns, RunColumn, RunGatherer, Runs, joined
@@ -37,22 +38,21 @@ def check(runs: Runs, names: tuple[str, ...], prompt_tokens: int) -> dict[str, i
     return dict(zip(names, runs.counts(len(names)), strict=True))
 
 
-def check_all(found: Examination) -> None:
-    runs = found.accounts.runs
-    for row in found.diagnosis.rows:
+def check_all(diagnosis: Diagnosis, runs: MapRuns) -> None:
+    for row in diagnosis.rows:
         fates = check(runs.fate.of(row.index), FATES, row.tokens.prompt)
         assert fates == {name: getattr(row.tokens, name) for name in FATES}, row.id
         check(runs.section.of(row.index), SECTIONS, row.tokens.prompt)
-    assert len(runs.fate.offsets) == len(runs.section.offsets) == len(found.diagnosis.rows) + 1
+    assert len(runs.fate.offsets) == len(runs.section.offsets) == len(diagnosis.rows) + 1
 
 
 def test_runs_add_up_to_the_fates_of_every_case(cases: list[Case]) -> None:
     for case in cases:
-        check_all(case.examination)
+        check_all(case.diagnosis, case.report.runs)
 
 
 def test_runs_add_up_to_the_fates_of_the_helpdesk(helpdesk: Examination) -> None:
-    check_all(helpdesk)
+    check_all(helpdesk.diagnosis, helpdesk.accounts.runs)
 
 
 def told(items: list[Request], **options: Any) -> MapRuns:

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from keepwarm.diagnose.engine import Examination, examine
+from keepwarm.diagnose.findings import Diagnosis
 from keepwarm.diagnose.report.mask import MASK
 from keepwarm.diagnose.report.reading import read_templates
 from keepwarm.diagnose.report.template_file import (
@@ -92,7 +93,10 @@ def test_places_and_pieces_are_the_same_in_number_and_order() -> None:
 
 def test_slot_ids_are_unique_stable_and_lead_to_the_slot(cases: list[Case]) -> None:
     for case in cases:
-        for view, again in zip(views(case.examination), views(case.examination), strict=True):
+        if case.name not in ("retrieved-context-2", "tool-order-1", "identity-1", "clock-2"):
+            continue
+        first, second = (examine(str(case.path)) for _ in range(2))
+        for view, again in zip(views(first), views(second), strict=True):
             ids = slot_ids(view)
             assert list(ids.values()) == list(view.slots)
             assert list(ids) == list(slot_ids(again))
@@ -101,11 +105,10 @@ def test_slot_ids_are_unique_stable_and_lead_to_the_slot(cases: list[Case]) -> N
 
 def test_every_template_of_every_case_holds_together(cases: list[Case]) -> None:
     for case in cases:
-        check(templates_of(case.examination, revealed=True), case.examination)
+        check(case.report.templates, case.diagnosis)
 
 
-def check(templates: Templates, examination: Examination) -> None:
-    diagnosis = examination.diagnosis
+def check(templates: Templates, diagnosis: Diagnosis) -> None:
     assert [t.call_site for t in templates.templates] == [site.id for site in diagnosis.call_sites]
     for template, site in zip(templates.templates, diagnosis.call_sites, strict=True):
         ids = [slot.id for slot in template.slots]
@@ -139,8 +142,7 @@ LATER = ("messages[1]", "messages[2]")  # what changes there changes from turn t
 def test_the_finding_of_a_slot_is_linked_to_it(cases: list[Case]) -> None:
     found = set()
     for case in cases:
-        templates = templates_of(case.examination, revealed=True).templates
-        linked = {slot.finding for template in templates for slot in template.slots}
+        linked = {slot.finding for template in case.report.templates.templates for slot in template.slots}
         for finding in case.diagnosis.findings:
             if finding.cause in SLOT_CAUSES and not (finding.path or "").startswith(LATER):
                 assert finding.id in linked, (case.name, finding.cause, finding.path)
