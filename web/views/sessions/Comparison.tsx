@@ -1,6 +1,5 @@
 "use client";
 
-import { OriginTag } from "@/components/Figure";
 import { Link } from "@/components/Link";
 import { type Column, DataTable } from "@/components/DataTable";
 import { count, factor, percent, seconds, visible } from "@/lib/format";
@@ -56,7 +55,6 @@ export function Comparison({ runs }: { runs: ComparedRun[] }) {
   return (
     <>
       <p className={styles.controls}>
-        <OriginTag origin="simulated" />
         {runs.map((run) =>
           run.row === null ? null : (
             <Link key={run.name} href={run.row.href}>

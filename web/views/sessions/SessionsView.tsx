@@ -45,7 +45,7 @@ function Found({ timelines, simulations, run }: { timelines: Item[]; simulations
     return (
       <>
         <Timelines items={timelines} simulations={simulations} />
-        {simulations.length === 0 ? null : <Simulations items={simulations} />}
+        {simulations.length === 0 ? null : <Simulations items={simulations} like={baselineOf(timelines)} />}
       </>
     );
   }
@@ -58,7 +58,7 @@ function Found({ timelines, simulations, run }: { timelines: Item[]; simulations
         The folder has no timelines: what happened to each session over time is written by <code>--timelines</code>.
       </p>
       <Command run={run} />
-      <Simulations items={simulations} />
+      <Simulations items={simulations} like={null} />
     </>
   );
 }
@@ -72,7 +72,7 @@ function Timelines({ items, simulations }: { items: Item[]; simulations: Item[] 
   const second = asked === "none" ? null : (others.find((item) => item.id === asked) ?? sibling(others, first));
   const a = useApi("/api/timelines/{id}", first === null ? null : { path: { id: first.id } });
   const b = useApi("/api/timelines/{id}", second === null ? null : { path: { id: second.id } });
-  const simulation = simulations.find((item) => item.problem === null) ?? null;
+  const simulation = ofTrace(simulations, first?.trace_sha256) ?? null;
   const report = useApi("/api/serving-simulations/{id}", simulation === null ? null : { path: { id: simulation.id } });
   const served = report.state === "ready" ? report.answer : null;
   const runs = useMemo(() => {
@@ -119,6 +119,11 @@ function Timelines({ items, simulations }: { items: Item[]; simulations: Item[] 
       {runs.length === 0 || waiting ? null : <Runs runs={runs} />}
     </>
   );
+}
+
+/** The newest result of the same requests. */
+function ofTrace(items: Item[], trace_sha256: string | null | undefined): Item | undefined {
+  return items.find((item) => item.problem === null && item.trace_sha256 === trace_sha256);
 }
 
 /** The oldest timeline of the trace that the newest one is of. */
@@ -176,9 +181,10 @@ function Problem({ what, loaded }: { what: string; loaded: Loaded<unknown> }) {
   return loaded.state === "failed" ? <Failure what={what} problem={loaded.problem.message} /> : null;
 }
 
-function Simulations({ items }: { items: Item[] }) {
+/** `like`: a result of whose requests a simulation is looked for first. */
+function Simulations({ items, like }: { items: Item[]; like: Item | null }) {
   const { query, set } = useQuery();
-  const chosen = chosenOf(items, query.get("simulation"));
+  const chosen = chosenOf(items, query.get("simulation") ?? ofTrace(items, like?.trace_sha256)?.id ?? null);
   const report = useApi("/api/serving-simulations/{id}", chosen === null ? null : { path: { id: chosen.id } });
   return (
     <section aria-labelledby="rows">
