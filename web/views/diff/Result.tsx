@@ -38,12 +38,6 @@ export function Result({ result, stale }: { result: Schema<"ReorderResult">; sta
             cell: (row) => `${percent(row.before.hit_rate)} → ${percent(row.after.hit_rate)}`,
           },
           {
-            id: "hits",
-            name: "Hit tokens",
-            figure: true,
-            cell: (row) => `${count(row.before.hit_tokens)} → ${count(row.after.hit_tokens)}`,
-          },
-          {
             id: "compute",
             name: "Tokens to compute",
             figure: true,
