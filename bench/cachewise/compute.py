@@ -56,7 +56,21 @@ def row_of(run: Run) -> Row:
     gc.collect()
     gc.freeze()  # a third of a run would go into looking at the trace again and again
     gc.disable()
-    return _simulated(run, attached.workload)
+    workload = attached.workload
+    return _simulated(run, workload if run.answer_tokens is None else _answering(workload, run.answer_tokens))
+
+
+def _answering(workload: Workload, most_tokens: int) -> Workload:
+    """The same requests with shorter answers; contexts stay what they are."""
+    sessions = [
+        session._replace(
+            turns=[
+                turn._replace(output_tokens=min(turn.output_tokens, most_tokens)) for turn in session.turns
+            ]
+        )
+        for session in workload.sessions
+    ]
+    return workload._replace(sessions=sessions)
 
 
 def _simulated(run: Run, workload: Workload) -> Row:

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from bench.cachewise.figures import Ratio, ratio
-from bench.cachewise.plan import BASELINE, FRONT, LEADING, NO_BOUND, RULES, Run
+from bench.cachewise.plan import ANSWERS, BASELINE, FRONT, LEADING, NO_BOUND, RULES, Run
 from bench.cachewise.store import Stored
 from bench.traces import REPOSITORY
 from keepwarm.scheduling.active_set import ActiveSet
@@ -44,6 +44,7 @@ def tables(stored: Rows) -> dict[str, str]:
         "sessions": _by_sessions(stored),
         "fairness": _table(stored, [(_rule(run), run) for run in _of(LEADING[1:], 40)], FAIR),
         "factors": _factors(stored),
+        "answers": "\n\n".join(_answers(stored, sessions) for sessions in (30, 40)),
         "front": _front(stored),
         "ladder": _table(stored, _ladder(), BRIEF),
         "rebuild": _table(stored, _rebuild(), ("completion", "evictions", "P99")),
@@ -144,6 +145,16 @@ def _factors(stored: Rows) -> str:
             rows.append(f"| {_rule(run)} | {' | '.join(cells)} |")
         found.append("\n".join(rows))
     return "\n\n".join(found)
+
+
+def _answers(stored: Rows, sessions: int) -> str:
+    cases = []
+    for answer_tokens in (None, *ANSWERS):
+        said = "as recorded" if answer_tokens is None else f"of at most {answer_tokens:,}"
+        for run in _of([("cachewise", "lru"), ("active-set", "lru")], sessions):
+            case = msgspec.structs.replace(run, answer_tokens=answer_tokens)
+            cases.append((f"{said}, {_rule(run)}", case))
+    return _table(stored, cases, (*BRIEF, "evictions"), f"answers, N = {sessions}")
 
 
 def _front(stored: Rows) -> str:

@@ -25,6 +25,7 @@ RULES = (
     ("active-set", "cachewise"),
     ("active-set", "oracle"),
 )
+ANSWERS = (100, 1)
 FRONT = (0.5, 1.5, 2.0, 3.0, NO_BOUND)
 LEADING = (
     BASELINE,
@@ -42,6 +43,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``gaps``: drawn with their commands, or as recorded. ``ladder``: how far the predictor's goes, ``all``,
     ``tool``, or clusters up to so many. ``gamma`` is the bound of active-set, None for its own.
     ``costs``: ``flat`` leaves out attention, so that a prompt token costs the same at any depth.
+    ``answer_tokens``: longer answers are cut to so many, None for as recorded.
     """
 
     scheduling: str
@@ -58,6 +60,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     host_memory_gib: float = 0.0
     gamma: float | None = None
     costs: str = "roofline"
+    answer_tokens: int | None = None
 
 
 def _runs(
@@ -82,6 +85,12 @@ def _factors() -> Iterator[Run]:
     yield from _runs([rule for rule in LEADING if rule[1] != "cachewise"], (40,), SEEDS[:3], gaps="recorded")
 
 
+def _answers() -> Iterator[Run]:
+    rules = [BASELINE, ("cachewise", "lru"), ("active-set", "lru")]
+    for answer_tokens in ANSWERS:
+        yield from _runs(rules, (30, 40), SEEDS[:3], answer_tokens=answer_tokens)
+
+
 def _front() -> Iterator[Run]:
     for gamma in FRONT:
         yield from _runs([("active-set", "lru")], (30, 40), SEEDS[:3], gamma=gamma)
@@ -100,7 +109,7 @@ def _ablations() -> Iterator[Run]:
         yield from _runs(rules, (40,), SEEDS[:3], host_memory_gib=gib)
 
 
-GROUPS = {"grid": _grid, "factors": _factors, "front": _front, "ablations": _ablations}
+GROUPS = {"grid": _grid, "factors": _factors, "answers": _answers, "front": _front, "ablations": _ablations}
 
 
 def plan(groups: Sequence[str]) -> list[Run]:
@@ -122,4 +131,5 @@ def baseline_of(run: Run) -> Run:
         gaps=run.gaps,
         host_memory_gib=run.host_memory_gib,
         costs=run.costs,
+        answer_tokens=run.answer_tokens,
     )
