@@ -18,7 +18,7 @@ from bench.harness import Result, UnavailableError, run_keepwarm
 from bench.traces import AGENT_SESSIONS, REPOSITORY
 
 TARGET = "≥ 50"
-CAPACITY_BLOCKS = 16_384  # a million tokens: every fate but diverged occurs
+CAPACITY_BLOCKS = 16_384  # blocks of 64: a cache of a million tokens
 SCRIPT = REPOSITORY / "web/bench/break_map_fps.mjs"
 CHROMIUM = os.environ.get("KEEPWARM_TEST_CHROMIUM", "chromium")
 
