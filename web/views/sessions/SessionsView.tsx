@@ -72,8 +72,9 @@ function Timelines({ items, simulations }: { items: Item[]; simulations: Item[] 
   const second = asked === "none" ? null : (others.find((item) => item.id === asked) ?? sibling(others, first));
   const a = useApi("/api/timelines/{id}", first === null ? null : { path: { id: first.id } });
   const b = useApi("/api/timelines/{id}", second === null ? null : { path: { id: second.id } });
-  const simulation = ofTrace(simulations, first?.trace_sha256) ?? null;
-  const report = useApi("/api/serving-simulations/{id}", simulation === null ? null : { path: { id: simulation.id } });
+  const like = simulations.find((item) => item.problem === null && item.trace_sha256 === first?.trace_sha256);
+  const simulation = like === undefined ? null : like.id;
+  const report = useApi("/api/serving-simulations/{id}", simulation === null ? null : { path: { id: simulation } });
   const served = report.state === "ready" ? report.answer : null;
   const runs = useMemo(() => {
     const shown: ShownRun[] = [];
@@ -81,7 +82,7 @@ function Timelines({ items, simulations }: { items: Item[]; simulations: Item[] 
       if (loaded.state !== "ready") continue;
       const timeline = loaded.answer;
       const row = served === null ? null : rowOf(timeline, served);
-      const href = link("sessions", { ...Object.fromEntries(new URLSearchParams(window.location.search)), simulation: simulation?.id });
+      const href = link("sessions", { ...Object.fromEntries(new URLSearchParams(window.location.search)), simulation });
       shown.push({
         name: runName(timeline),
         timeline,
