@@ -88,6 +88,7 @@ generate: $(DEV)/.stamp build/web.stamp  ## Rewrite what is made from the code: 
 	$(BIN)/python -m scripts.generate_docs
 	$(BIN)/python -W ignore::DeprecationWarning -m scripts.generate_dashboards
 	$(BIN)/python -m scripts.generate_api
+	$(BIN)/python -m scripts.generate_causes
 	cd web && npm run --silent types
 
 docs: $(DEV)/.stamp  ## Build the documentation site into site/

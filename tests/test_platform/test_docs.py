@@ -64,8 +64,8 @@ def documented_commands() -> list[Command]:
 
 COMMANDS = documented_commands()
 OURS = [command for command in COMMANDS if re.match(r"(\S*/)?keepwarm\b", command.line)]
-# They need a server, a repository or an agent, or go on until they are ended, and have tests of their own: here
-# only their words are read.
+# They need a server, a repository or an agent, or go on until they are ended, and have tests of their own:
+# here only their words are read.
 READ_ONLY = re.compile(
     r"(\S*/)?keepwarm "
     r"(canary|check|compare|evidence|profile|record|replay|serve|task|verify|vllm|diagnose before)\b"
