@@ -27,6 +27,7 @@ from keepwarm.api.jobs.jobs import AT_ONCE, REMEMBERED, Jobs
 from keepwarm.api.jobs.messages import Answered, Message, Refused, Staged
 from keepwarm.api.jobs.process import Gone, Process
 from keepwarm.api.jobs.recorded import Recorded, recorded_of
+from keepwarm.api.jobs.worker import refusal
 from keepwarm.api.library.library import Library
 from keepwarm.api.problems import Conflict, NoSuchResult
 from keepwarm.api.schema.jobs import Job
@@ -315,6 +316,14 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> list[Slow]:
 
 def calls(count: int) -> list[ReorderCall]:
     return [ReorderCall(call_site=f"site-{n}", findings=("F1",)) for n in range(count)]
+
+
+def test_of_a_bug_nothing_recorded_is_told() -> None:
+    with pytest.raises(ValueError, match="recorded words") as caught:
+        int("recorded words")
+    said = refusal(caught.value).problem
+    assert said.startswith("a bug in keepwarm, ValueError at test_jobs.py:")
+    assert "recorded words" not in said
 
 
 def test_two_run_at_once_and_others_wait_their_turn(slow: list[Slow], jobs: Jobs) -> None:

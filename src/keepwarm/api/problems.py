@@ -8,6 +8,9 @@ InputError          422
 
 from __future__ import annotations
 
+import os
+import traceback
+
 from keepwarm._errors import InputError
 
 
@@ -40,3 +43,10 @@ def bug(error: Exception) -> str:
     """What whoever asked is told of a bug: its kind, not its words, which may hold recorded values."""
     kind = type(error).__name__
     return f"a bug in keepwarm, {kind}; the terminal of 'keepwarm serve' says where, please report it"
+
+
+def kind_and_place(error: Exception) -> str:
+    """``KeyError at reorder.py:12``: what is known of a bug without its words."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""  # noqa: PTH119
+    return f"{type(error).__name__}{place}"

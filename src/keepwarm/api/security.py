@@ -23,7 +23,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from keepwarm.api.problems import bug
+from keepwarm.api.problems import bug, kind_and_place
 from keepwarm.api.schema.library import Problem
 
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -210,10 +210,8 @@ def _told(scope: Scope, error: Exception) -> str:
     """For the terminal: where it happened; the error's own words may hold recorded values."""
     if os.environ.get("KEEPWARM_DEBUG"):
         traceback.print_exception(error)
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""  # noqa: PTH119
     return (
-        f"a bug in keepwarm, {type(error).__name__}{place}, on {scope['method']} {scope['path']}; "
+        f"a bug in keepwarm, {kind_and_place(error)}, on {scope['method']} {scope['path']}; "
         "KEEPWARM_DEBUG=1 shows more, please report it"
     )
 

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from keepwarm._errors import KeepwarmError
+from keepwarm._errors import IntegrityError, KeepwarmError
 from keepwarm.api.jobs.messages import Answered, Message, Refused, Staged
 from keepwarm.api.jobs.recorded import Recorded, examined
+from keepwarm.api.problems import kind_and_place
 from keepwarm.diagnose.reorder import ReorderCall
 
 if TYPE_CHECKING:
@@ -40,15 +41,18 @@ def run(pipe: Connection, recorded: Recorded, idle_s: float) -> None:
         try:
             known = known or examined(recorded, heard)
             answer: Message = Answered(known.resimulate(call, heard))
-        except KeepwarmError as error:
-            answer = Refused(str(error))
-        except MemoryError:
-            answer = Refused(
-                "there is too little memory to simulate this trace; end other programs, try again"
-            )
         except Exception as error:  # noqa: BLE001 - whoever waits is told
-            answer = Refused(f"a bug in keepwarm: {type(error).__name__}: {error}; please report it")
+            answer = refusal(error)
         _say(pipe, answer)
+
+
+def refusal(error: Exception) -> Refused:
+    """What whoever waits is told; of a bug its kind and place, for its words may hold recorded values."""
+    if isinstance(error, KeepwarmError) and not isinstance(error, IntegrityError):
+        return Refused(str(error))
+    if isinstance(error, MemoryError):
+        return Refused("there is too little memory to simulate this trace; end other programs, try again")
+    return Refused(f"a bug in keepwarm, {kind_and_place(error)}; please report it")
 
 
 def _hear(pipe: Connection, calls: queue.SimpleQueue[ReorderCall]) -> None:
