@@ -6,11 +6,9 @@ import contextlib
 from collections import Counter
 from collections.abc import Sequence
 
-import msgspec
 from msgspec.structs import replace
 
 from keepwarm._errors import InputError
-from keepwarm._json import from_json
 from keepwarm.api.diagnoses.call_sites import call_site_rows
 from keepwarm.api.diagnoses.shelf import Opened, Shelf
 from keepwarm.api.library.kinds.canary import CanaryHead
@@ -74,8 +72,8 @@ def _measured(results: Sequence[Found], opened: Opened | None) -> MeasuredGain |
     for found in results:
         if found.item.kind != "comparison":
             continue
-        with contextlib.suppress(InputError, msgspec.DecodeError):
-            told = from_json(found.read(), Comparison)
+        with contextlib.suppress(InputError):  # the list of results says what is wrong with it
+            told = found.document(Comparison)
             return MeasuredGain(
                 comparison=found.item.id,
                 hit_rate_before=told.hit_rate.before.value,

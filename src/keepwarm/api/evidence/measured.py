@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import msgspec
 
 from keepwarm._errors import InputError
-from keepwarm._json import from_json
 from keepwarm.api.library.library import Found, Library
 from keepwarm.api.library.recognise import read_bytes
 from keepwarm.api.problems import NoSuchResult
@@ -33,12 +32,13 @@ _T = TypeVar("_T")
 _NOT_SERVED = ("blocks",)
 _PRIVATE = ("text",)
 _MOST_MANIFEST_BYTES = 16 << 20
+_UNTOUCHED = "take an untouched copy"
 
 
 def replay_answer(library: Library, id: str) -> ReplayAnswer:  # noqa: A002 - as the answer calls it
     """One measured run. Raises NoSuchResult, InputError."""
     found = library.find(id, "replay")
-    return ReplayAnswer(id=id, run=_document(found, Run), integrity=_integrity(found))
+    return ReplayAnswer(id=id, run=found.document(Run, _UNTOUCHED), integrity=_integrity(found))
 
 
 def replay_rows(library: Library, id: str, offset: int, limit: int) -> ReplayRows:  # noqa: A002
@@ -57,7 +57,7 @@ def replay_rows(library: Library, id: str, offset: int, limit: int) -> ReplayRow
 def comparison_answer(library: Library, id: str) -> ComparisonAnswer:  # noqa: A002
     """BEFORE against AFTER, with the runs it is of if they are here. Raises NoSuchResult, InputError."""
     found = library.find(id, "comparison")
-    comparison = _document(found, Comparison)
+    comparison = found.document(Comparison, _UNTOUCHED)
     runs = _runs_by_chain(library, found)
     return ComparisonAnswer(
         id=id,
@@ -98,13 +98,6 @@ def _by_change(table: pa.Table) -> list[int]:
     return sorted(range(len(changes)), key=lambda number: -changes[number])
 
 
-def _document(found: Found, kind: type[_T]) -> _T:
-    try:
-        return from_json(found.read(), kind)
-    except msgspec.DecodeError as error:
-        raise InputError(f"{found.item.path!r} cannot be read: {error}; take an untouched copy") from None
-
-
 def _integrity(found: Found) -> Integrity:
     verified = verify_folder(found.path.parent)
     return Integrity(
@@ -117,12 +110,13 @@ def _integrity(found: Found) -> Integrity:
 def _runs_by_chain(library: Library, near: Found) -> dict[str, str]:
     """Ids of the runs in the folder by what their manifests say; of copies the one that lies nearest."""
     runs: dict[str, tuple[int, str, str]] = {}
-    for item in library.items("replay"):
+    for item, path, _ in library.all("replay"):
+        if item.problem is not None:
+            continue  # said where it is shown, as is a manifest that cannot be read
         try:
-            path = library.find(item.id, "replay").path
             manifest = manifest_from(read_bytes(str(path.with_name(NAME)), _MOST_MANIFEST_BYTES))
         except (InputError, OSError, ValueError):
-            continue  # a run that is broken is said where it is shown
+            continue
         rank = (-_shared(path, near.path), item.path, item.id)
         chain = manifest.chain_sha256
         runs[chain] = min(runs.get(chain, rank), rank)

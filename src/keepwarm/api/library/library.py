@@ -7,15 +7,20 @@ import os
 import stat
 import threading
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+import msgspec
 
 from keepwarm._errors import InputError
+from keepwarm._json import from_json
 from keepwarm._text import encodable
 from keepwarm.api.library.kinds.base import Head
 from keepwarm.api.library.recognise import Recognised, read_bytes, recognise
 from keepwarm.api.library.walk import Seen, walk
 from keepwarm.api.problems import NoSuchResult
 from keepwarm.api.schema.library import Item, Kind
+
+_Document = TypeVar("_Document")
 
 
 class Stamp(NamedTuple):
@@ -43,6 +48,13 @@ class Found(NamedTuple):
             raise InputError(
                 f"cannot read {self.item.path!r}: {error.strerror or error}; check that it may be read"
             ) from None
+
+    def document(self, kind: type[_Document], next_step: str = "write it again") -> _Document:
+        """The document as ``kind``. Raises InputError, which ends with ``next_step``: it is none."""
+        try:
+            return from_json(self.read(), kind)
+        except msgspec.DecodeError as error:
+            raise InputError(f"{self.item.path!r} cannot be read: {error}; {next_step}") from None
 
     def beside(self, name: str) -> Path | None:
         """A plain file of that name in the same folder, None: there is none. No link is one."""
