@@ -32,8 +32,8 @@ _TYPES = {
 _UNPACKED = (".png", ".jpg", ".webp", ".ico", ".woff2")
 _FOREVER = "/_next/static/"  # names there hold a hash of the content
 _NOT_BUILT = (
-    "keepwarm: the dashboard is not built here. In keepwarm's repository, 'make web' builds it (Node 20); "
-    "the API answers below /api.\n"
+    "keepwarm: the dashboard is not in this installation. In keepwarm's repository, 'make web' builds it "
+    "(Node 20) and 'pip install .' then installs it; the API answers below /api.\n"
 )
 
 
