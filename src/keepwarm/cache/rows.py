@@ -54,9 +54,10 @@ class RowMaker(NamedTuple):
         """
         workers = min(threads or len(os.sched_getaffinity(0)), len(cells))
         with ThreadPoolExecutor(max_workers=workers) as pool:
-            yield from pool.map(self._row, cells)
+            yield from pool.map(self.row, cells)
 
-    def _row(self, cell: Cell) -> SimulationRow:
+    def row(self, cell: Cell) -> SimulationRow:
+        """One row. Raises InputError: the recorded events are of another block size."""
         trace = self.loaded.dense
         done = self.model.replay(cell.policy, cell.capacity_blocks)
         query_tokens = trace.query_tokens

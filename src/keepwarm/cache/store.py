@@ -98,14 +98,15 @@ def _encoder_parts(trace: Trace, first: Request, options: TraceOptions) -> Itera
     """Name and content of tokenizer and template: a file of the same name may change."""
     yield options.tokenizer or ""
     if options.tokenizer is not None:
-        yield _content_digest(tokenizer_folder(options.tokenizer))
+        yield content_digest(tokenizer_folder(options.tokenizer))
     template = chosen_template(trace.path, first, options.chat_template)
     yield str(template or "")
     if template is not None:
-        yield _content_digest(template)
+        yield content_digest(template)
 
 
-def _content_digest(path: Path) -> str:
+def content_digest(path: Path) -> str:
+    """Of a template, or of the files of a tokenizer that lie in a folder."""
     if path.is_file() and path.name != "tokenizer.json":
         return _digest([path.read_bytes()])
     folder = path.parent if path.is_file() else path

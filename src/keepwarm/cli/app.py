@@ -24,6 +24,7 @@ from keepwarm.cli import (
     serve,
     sessions,
     simulate,
+    sweep,
     task,
     verify,
     vllm,
@@ -44,6 +45,7 @@ app.command("explain")(explain.command)
 app.command("causes")(causes.command)
 app.command("check")(check.command)
 app.add_typer(simulate.app, name="simulate")
+app.command("sweep")(sweep.command)
 app.add_typer(reuse.app, name="reuse")
 app.add_typer(sessions.app, name="sessions")
 app.add_typer(profile.app, name="profile")
