@@ -124,6 +124,7 @@ def _next_steps(
     if written is None:
         steps.append((f"keepwarm diagnose {call} --out report", "HTML, JSON and Parquet"))
     else:
+        steps.append((f"keepwarm serve {shlex.quote(str(written.html.parent))}", "all of it, as a dashboard"))
         steps.append((str(written.html), "the report, for a browser"))
         steps.append((str(written.parquet), "a row per request"))
     return [(visible(command), purpose) for command, purpose in steps]
