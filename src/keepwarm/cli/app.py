@@ -28,6 +28,7 @@ from keepwarm.cli import (
     task,
     verify,
     vllm,
+    watch,
 )
 from keepwarm.cli.boundary import Boundary
 from keepwarm.cli.output import write_text
@@ -56,6 +57,7 @@ app.command("verify")(verify.command)
 app.command("replay")(replay.command)
 app.command("compare")(compare.command)
 app.command("serve")(serve.command)
+app.command("watch")(watch.command)
 app.add_typer(evidence.app, name="evidence")
 app.command("pressure")(pressure.command)
 app.add_typer(canary.app, name="canary")

@@ -1,0 +1,122 @@
+"""Instant queries to a Prometheus; whatever goes wrong is one line."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import math
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+import httpx2
+
+from keepwarm._errors import InputError, ServerError
+from keepwarm._text import clip, visible
+
+_TIMEOUT_S = 15.0
+_SHOWN_CHARACTERS = 200
+
+
+class Sample(NamedTuple):
+    """One series at one moment. ``value`` is finite."""
+
+    labels: Mapping[str, str]
+    value: float
+
+
+class Prometheus:
+    """A Prometheus at ``url``; a context manager. ``transport`` replaces the network. Raises InputError."""
+
+    def __init__(self, url: str, *, transport: httpx2.BaseTransport | None = None) -> None:
+        checked = _checked_url(url)
+        # Without user and password: it is in every message.
+        self.name = str(checked.copy_with(username=None, password=None)).rstrip("/")
+        self._client = httpx2.Client(
+            base_url=checked,
+            timeout=_TIMEOUT_S,
+            transport=transport,
+            trust_env=not _is_local(checked.host),  # no proxy stands before a server on this machine
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._client.close()
+
+    def query(self, expr: str, at_s: float | None = None) -> list[Sample]:
+        """The series of ``expr`` at ``at_s`` (epoch seconds; None: now), without those that are no number.
+
+        Raises ServerError.
+        """
+        parameters = {"query": expr} if at_s is None else {"query": expr, "time": f"{at_s:.3f}"}
+        result = self._data("query", parameters).get("result")
+        if not isinstance(result, list):
+            raise self._stranger()
+        try:
+            read = [Sample(dict(one["metric"]), float(one["value"][1])) for one in result]
+        except (KeyError, IndexError, TypeError, ValueError):
+            raise self._stranger() from None
+        return [sample for sample in read if math.isfinite(sample.value)]
+
+    def now_s(self) -> float:
+        """The time by its own clock. Raises ServerError."""
+        result = self._data("query", {"query": "time()"}).get("result")
+        try:
+            return float(result[1])  # type: ignore[index]
+        except (IndexError, TypeError, ValueError):
+            raise self._stranger() from None
+
+    def _data(self, path: str, parameters: Mapping[str, str]) -> dict[str, Any]:
+        try:
+            response = self._client.get(f"/api/v1/{path}", params=parameters)
+        except httpx2.HTTPError as error:
+            reason = str(error) or type(error).__name__
+            raise ServerError(
+                f"no answer from a Prometheus at {self.name}: {reason}; check --prometheus and that it runs"
+            ) from None
+        try:
+            answer = json.loads(response.content)
+        except (ValueError, RecursionError):
+            raise self._stranger(response.status_code) from None
+        if not isinstance(answer, dict):
+            raise self._stranger(response.status_code)
+        if answer.get("status") != "success":
+            said = clip(visible(str(answer.get("error", "no reason"))), _SHOWN_CHARACTERS)
+            raise ServerError(
+                f"{self.name} refused a query: {said}; is it a Prometheus of version 2.40 or newer?"
+            )
+        data = answer.get("data")
+        if not isinstance(data, dict):
+            raise self._stranger(response.status_code)
+        return data
+
+    def _stranger(self, status: int = 200) -> ServerError:
+        return ServerError(
+            f"{self.name}/api/v1/query answered with status {status} and nothing that a Prometheus says; "
+            "give --prometheus the address of Prometheus itself, not of a vLLM server or of Grafana"
+        )
+
+
+def _checked_url(url: str) -> httpx2.URL:
+    try:
+        checked = httpx2.URL(url)
+    except (httpx2.InvalidURL, TypeError) as error:
+        raise InputError(f"--prometheus {url!r} is no address: {error}; say http://127.0.0.1:9090") from None
+    if checked.scheme not in {"http", "https"} or not checked.host:
+        raise InputError(
+            f"--prometheus {url!r} is no address of a server; say http://127.0.0.1:9090, with the scheme"
+        )
+    return checked
+
+
+def _is_local(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
