@@ -277,6 +277,37 @@ def test_what_one_session_repeats_may_be_a_conversation(tmp_path: Path) -> None:
     assert texts(saved(several, tmp_path, revealed=False)) == [said]
 
 
+def test_what_some_sessions_say_is_no_text_of_the_application(tmp_path: Path) -> None:
+    ida, others = (
+        "My name is Ida Holm, and this is what happened.",
+        "Bread is out again! Who ordered so little?",
+    )
+    more = chat("Yes.", "Go on.")
+    items = [request(n, [message("user", ida), *more[:n]], session="ida") for n in range(3)]
+    items.append(request(3, [message("user", others)], session="others"))
+    assert texts(saved(items, tmp_path, revealed=True)) == []
+
+
+def test_a_text_with_slots_is_shared_by_who_has_them(tmp_path: Path) -> None:
+    mine = [f"My name is Ida Holm. {LONG}\nIt is {clock}.\n{LONG}" for clock in CLOCKS]
+    parts: list[Any] = [[{"type": "text", "text": text}] for text in mine]
+    other = request(9, [message("user", "What is it now?")], session="other")
+    alone = [request(n, [message("user", part)]) for n, part in enumerate(parts)]
+    template = saved([*alone, other], tmp_path, revealed=False)
+    assert template.slots
+    assert all(text.startswith("‹text: ") for text in texts(template))
+    several = [request(n, [message("user", part)], session=f"s{n}") for n, part in enumerate(parts)]
+    assert "My name is Ida Holm" in texts(saved([*several, other], tmp_path, revealed=False))[0]
+
+
+def test_of_a_single_request_nobody_knows_what_varies(tmp_path: Path) -> None:
+    system = f"You write to Ida Holm, card 7731. {LONG}"
+    one, two = (asked(n, system, f"{n}: and what of it?") for n in range(2))
+    assert all(text.startswith("‹text: ") for text in texts(saved([one], tmp_path, revealed=False)))
+    assert texts(saved([one], tmp_path, revealed=True)) == [system]
+    assert texts(saved([one, two], tmp_path, revealed=False)) == [system]
+
+
 def test_the_same_bytes_for_the_same_trace() -> None:
     again = templates_of(examine(str(HELPDESK)), revealed=False)
     assert templates_bytes(again) == templates_bytes(shown(revealed=False))

@@ -19,8 +19,8 @@ from keepwarm.trace.prompt import Span
 TOOLS_PATH = "tools"
 TOOLS_ROLE = "tools"
 PROMPT_ROLE = "prompt"
-_STABLE_SHARE = 0.5  # of the requests that have a text at a place where no slot was found
-_FEWEST = 2  # requests that make a text stable, unless it is the system's
+_STABLE_SHARE = 0.5  # of the requests: a system text where no slot was found
+_FEWEST = 2  # requests that all say a text of any other role
 _HEADS = ("system", "developer")
 
 
@@ -115,8 +115,11 @@ def _stable_text(view: SiteView, place: Place, slots: Mapping[str, TypedSlot]) -
     if not text:
         return None
     alike = sum(_content(row, place) == _content(first, place) for row in view.rows)
-    is_head = _role(view, first, place) in _HEADS
-    if alike < max(_STABLE_SHARE * len(view.rows), 1 if is_head else _FEWEST):
+    if _role(view, first, place) in _HEADS:
+        is_stable = alike >= _STABLE_SHARE * len(view.rows)
+    else:  # what some sessions say and others do not is a conversation
+        is_stable = alike == len(view.rows) >= _FEWEST
+    if not is_stable:
         return None
     return _Text(first.index, text)
 

@@ -1,7 +1,8 @@
 """``templates.json``: templates masked by the rule of ``mask``, then cut to a length that can be read.
 
 Slot values are shown by kind and length, stable text of the application stays less its secrets. Without a
-system text, what only one session says may be a conversation that repeats itself: such text is covered.
+system text, what only one session says may be a conversation that repeats itself: such text is covered. Of a
+single request nobody knows what varies: all of its text is covered.
 """
 
 from __future__ import annotations
@@ -62,10 +63,16 @@ def _masked(template: Template, findings: Iterable[Finding]) -> Template:
     first = template.requests[0].values if template.requests else {}  # whose texts are shown
     repeated = {value: types[slot] for slot, value in first.items() if len(value) >= _SHORTEST_REPEAT}
     scrub = scrubber(findings, repeated)
-    is_shared = len({request.session for request in template.requests}) > 1
+    sessions = _sessions(template)
+    is_alone = template.requests_in_all < 2
     return msgspec.structs.replace(
         template,
-        pieces=tuple(_masked_piece(piece, scrub, is_shared=is_shared) for piece in template.pieces),
+        pieces=tuple(
+            _masked_piece(
+                piece, scrub, is_alone=is_alone, is_shared=len(sessions.get(piece.path, sessions[""])) > 1
+            )
+            for piece in template.pieces
+        ),
         requests=tuple(
             msgspec.structs.replace(
                 request, values={slot: mask(value, types[slot]) for slot, value in request.values.items()}
@@ -79,12 +86,24 @@ def _masked(template: Template, findings: Iterable[Finding]) -> Template:
     )
 
 
-def _masked_piece(piece: TextPiece | SlotPiece, scrub: Scrub, *, is_shared: bool) -> TextPiece | SlotPiece:
+def _sessions(template: Template) -> dict[str, set[str]]:
+    """Who says the text at a path: who has a value of a slot in it; everybody, by "", where it has none."""
+    paths = {slot.id: slot.path for slot in template.slots}
+    found: dict[str, set[str]] = {"": {request.session for request in template.requests}}
+    for request in template.requests:
+        for slot in request.values:
+            found.setdefault(paths[slot], set()).add(request.session)
+    return found
+
+
+def _masked_piece(
+    piece: TextPiece | SlotPiece, scrub: Scrub, *, is_alone: bool, is_shared: bool
+) -> TextPiece | SlotPiece:
     if isinstance(piece, SlotPiece):
         return piece
     if piece.role == TOOLS_ROLE:
         shown: Scrub = without_secrets  # their names are the application's, though their order varies
-    elif is_conversation(piece.path) or not (piece.role in HEAD_ROLES or is_shared):
+    elif is_alone or is_conversation(piece.path) or not (piece.role in HEAD_ROLES or is_shared):
         shown = mask
     else:
         shown = scrub
