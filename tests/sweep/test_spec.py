@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from keepwarm._errors import InputError
 from keepwarm.sweep.plan import planned
 from keepwarm.sweep.spec import read_spec
-from tests.sweep.specs import CACHE, SERVING, groups_of, write_spec
+from tests.sweep.specs import CACHE, SERVING, groups_of, write_spec, write_trace
 
 
 def test_the_grid_is_the_product_of_its_lists(tmp_path: Path) -> None:
@@ -102,3 +103,16 @@ def test_a_server_cannot_tokenise_for_a_sweep(tmp_path: Path, repository: Path) 
     text = CACHE.replace("trace.jsonl", str(traffic)) + 'tokenizer = "http://127.0.0.1:1"\n'
     with pytest.raises(InputError, match="is a server, whose tokens may change"):
         groups_of(tmp_path, text)
+
+
+def test_the_example_of_the_documentation_is_a_spec(tmp_path: Path, repository: Path) -> None:
+    page = (repository / "docs" / "how-to" / "sweep.md").read_text()
+    (tmp_path / "grid.toml").write_text(page.partition("```toml\n")[2].partition("```")[0])
+    for name in ("monday.jsonl.zst", "tuesday.jsonl.zst"):
+        write_trace(tmp_path / name)
+    profile = repository / "src" / "keepwarm" / "serving" / "profiles" / "cpu-smollm2.json"
+    shutil.copy(profile, tmp_path / "our-server.json")
+    shutil.copy(repository / "examples" / "helpdesk" / "reuse-model.json", tmp_path / "reuse.json")
+    groups = planned(read_spec(tmp_path / "grid.toml"))
+    # The two days are the same bytes here, so their cells are the same.
+    assert sum(len(group.cells) for group in groups) == 9 + 2 * 2 * 3 * 3 * 2

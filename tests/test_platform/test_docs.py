@@ -68,7 +68,7 @@ OURS = [command for command in COMMANDS if re.match(r"(\S*/)?keepwarm\b", comman
 # here only their words are read.
 READ_ONLY = re.compile(
     r"(\S*/)?keepwarm "
-    r"(canary|check|compare|evidence|profile|record|replay|serve|task|verify|vllm|diagnose before)\b"
+    r"(canary|check|compare|evidence|profile|record|replay|serve|sweep|task|verify|vllm|diagnose before)\b"
 )
 READ = [command for command in OURS if READ_ONLY.match(command.line)]
 KEEPWARM = [command for command in OURS if command not in READ]
