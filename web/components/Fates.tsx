@@ -1,5 +1,6 @@
 "use client";
 
+import { Link } from "@/components/Link";
 import type { Schema } from "@/lib/api/client";
 import { FATES, type Fate, stretches } from "@/lib/fates";
 import { percent, tokens as tokensText } from "@/lib/format";
@@ -56,8 +57,8 @@ export function FateBar({ tokens, label }: { tokens: Schema<"TokenFates">; label
   );
 }
 
-/** What the colours, patterns and letters mean; with `tokens`, how many met each fate. */
-export function FateLegend({ tokens }: { tokens?: Schema<"TokenFates"> }) {
+/** What the colours, patterns and letters mean; with `tokens`, how many met each fate; `to` leads to their rows. */
+export function FateLegend({ tokens, to }: { tokens?: Schema<"TokenFates">; to?: (fate: Fate) => string }) {
   return (
     <ul className={styles.legend} aria-label="Fates of prompt tokens">
       {FATES.map(({ fate, letter, meaning }) => (
@@ -71,10 +72,14 @@ export function FateLegend({ tokens }: { tokens?: Schema<"TokenFates"> }) {
           <span>{fate}</span>
           <span className="hidden">: {meaning}</span>
           {tokens === undefined || tokens.prompt === 0 ? null : (
-            <span className="dim">{percent(tokens[fate] / tokens.prompt)}</span>
+            <Share rate={tokens[fate] / tokens.prompt} href={tokens[fate] === 0 ? undefined : to?.(fate)} />
           )}
         </li>
       ))}
     </ul>
   );
+}
+
+function Share({ rate, href }: { rate: number; href: string | undefined }) {
+  return href === undefined ? <span className="dim">{percent(rate)}</span> : <Link href={href}>{percent(rate)}</Link>;
 }

@@ -20,17 +20,19 @@ export function FindingCard({
   file?: string | null;
 }) {
   const { evidence } = finding;
+  const rows = atRequests(diagnosis, { site: finding.call_site, cause: finding.cause });
   return (
     <article className={styles.finding} aria-label={`Finding ${finding.id}`}>
       <p className={styles.head}>
         <strong>{visible(finding.id)}</strong> <CauseChip cause={finding.cause} /> <OwnerChip owner={finding.owner} />{" "}
         <Confidence value={finding.confidence} />
         <span>
-          <strong>{tokens(finding.recoverable_tokens)}</strong> recoverable <span className="dim">(simulated)</span>
+          <Link href={rows}>
+            <strong>{tokens(finding.recoverable_tokens)}</strong>
+          </Link>{" "}
+          recoverable <span className="dim">(simulated)</span>
         </span>
-        <Link href={atRequests(diagnosis, { site: finding.call_site, cause: finding.cause })}>
-          {counted(finding.requests, "request")}
-        </Link>
+        <Link href={rows}>{counted(finding.requests, "request")}</Link>
       </p>
       <p>
         {finding.path === null ? "In no single place of the prompt" : <code>{visible(finding.path)}</code>}

@@ -30,6 +30,11 @@ export function atMap(diagnosis: string, site: string | null, index?: number): s
   return link("map", { diagnosis, site, request: index });
 }
 
+/** The sessions of a call site, each with its requests. */
+export function atSessions(diagnosis: string, site: string): string {
+  return link("map", { diagnosis, site, group: "session" });
+}
+
 export function atDiff(diagnosis: string, site: string): string {
   return link("diff", { diagnosis, site });
 }

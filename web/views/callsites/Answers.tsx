@@ -88,7 +88,10 @@ function Fix({ diagnosis, worst }: { diagnosis: string; worst: Schema<"WorstLoss
         <p>Nothing that a finding names would come back.</p>
       ) : (
         <p>
-          <strong>{tokens(worst.recoverable_tokens)}</strong> come back by its first finding.{" "}
+          <Link href={atRequests(diagnosis, { site: worst.call_site, cause: worst.cause })}>
+            <strong>{tokens(worst.recoverable_tokens)}</strong>
+          </Link>{" "}
+          come back by its first finding.{" "}
           <a href={atDiff(diagnosis, worst.call_site)}>Try it in the prompt diff</a>.
         </p>
       )}

@@ -5,9 +5,9 @@ import { type Column, DataTable } from "@/components/DataTable";
 import { FateBar } from "@/components/Fates";
 import { FindingCard } from "@/components/FindingCard";
 import { Link } from "@/components/Link";
-import { atDiff, atMap, atRequests } from "@/lib/address";
+import { atDiff, atMap, atRequests, atSessions, atSite } from "@/lib/address";
 import type { Schema } from "@/lib/api/client";
-import { count, visible } from "@/lib/format";
+import { count, counted, visible } from "@/lib/format";
 import { useFrame } from "@/lib/frame";
 import { type Order, readOrder, writeOrder } from "@/lib/order";
 import { useQuery } from "@/lib/url";
@@ -56,7 +56,7 @@ export function Leaderboard({ diagnosis, sites }: { diagnosis: string; sites: re
       id: "sessions",
       name: "Sessions",
       figure: true,
-      cell: (row) => count(row.sessions),
+      cell: (row) => <a href={atSessions(diagnosis, row.id)}>{count(row.sessions)}</a>,
       sort: (row) => row.sessions,
     },
     {
@@ -64,7 +64,14 @@ export function Leaderboard({ diagnosis, sites }: { diagnosis: string; sites: re
       name: "Hit rate, now → if fixed",
       title: "Both simulated",
       className: styles.rate,
-      cell: (row) => <RateBar now={row.hit_rate} fixed={row.hit_rate_if_fixed} />,
+      cell: (row) => (
+        <RateBar
+          now={row.hit_rate}
+          fixed={row.hit_rate_if_fixed}
+          rows={atRequests(diagnosis, { site: row.id, by: "hit_rate" })}
+          findings={atSite(diagnosis, row.id)}
+        />
+      ),
       sort: (row) => row.hit_rate,
     },
     {
@@ -101,7 +108,7 @@ export function Leaderboard({ diagnosis, sites }: { diagnosis: string; sites: re
     <>
       <h2>Lost tokens by call site</h2>
       <DataTable
-        caption={`${count(sites.length)} call sites; hit rates and lost tokens are simulated`}
+        caption={`${counted(sites.length, "call site")}; hit rates and lost tokens are simulated`}
         columns={columns}
         rows={sites}
         rowKey={(row) => row.id}

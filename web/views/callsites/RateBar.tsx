@@ -1,13 +1,17 @@
+import { Link } from "@/components/Link";
 import { percent } from "@/lib/format";
 import styles from "@/views/callsites/CallSites.module.css";
 
-/** A hit rate as it is and as it would be, as text and as a bar. */
-export function RateBar({ now, fixed }: { now: number; fixed: number }) {
+/** A hit rate as it is and as it would be, as text and as a bar; each leads to what is behind it. */
+export function RateBar({ now, fixed, rows, findings }: { now: number; fixed: number; rows: string; findings: string }) {
   const gain = Math.max(0, fixed - now);
   return (
     <span className={styles.rateBar}>
       <span className={styles.rateText}>
-        {percent(now)} → <strong>{percent(fixed)}</strong>
+        <Link href={rows}>{percent(now)}</Link> →{" "}
+        <Link href={findings}>
+          <strong>{percent(fixed)}</strong>
+        </Link>
       </span>
       <svg className={styles.rateTrack} aria-hidden="true">
         <rect width={`${100 * now}%`} height="100%" className={styles.rateNow} />

@@ -5,6 +5,7 @@ import { OriginTag } from "@/components/Figure";
 import { Link } from "@/components/Link";
 import { atRequests } from "@/lib/address";
 import type { Schema } from "@/lib/api/client";
+import { TWO_WAYS_TO_ADD } from "@/lib/fixed";
 import { count, counted, percent, tokens, visible } from "@/lib/format";
 import styles from "@/views/callsites/CallSites.module.css";
 
@@ -17,11 +18,18 @@ export function Totals({ answer }: { answer: Schema<"DiagnosisAnswer"> }) {
       <p>
         <Link href={atRequests(answer.id)}>{counted(input.requests, "request")}</Link> of{" "}
         <code>{visible(input.path, 200)}</code>, {tokens(diagnosis.tokens.prompt)}: hit rate{" "}
-        <strong>{percent(diagnosis.hit_rate)}</strong>, <strong>{percent(diagnosis.hit_rate_if_fixed)}</strong> if every
-        finding were fixed <OriginTag origin="simulated" />
+        <Link href={atRequests(answer.id, { by: "hit_rate" })}>
+          <strong>{percent(diagnosis.hit_rate)}</strong>
+        </Link>
+        ,{" "}
+        <Link href={atRequests(answer.id, { by: "lost" })}>
+          <strong>{percent(diagnosis.hit_rate_if_fixed)}</strong>
+        </Link>{" "}
+        if every finding were fixed <OriginTag origin="simulated" />
+        {diagnosis.findings.length < 2 ? null : <span className="dim"> {TWO_WAYS_TO_ADD}</span>}
       </p>
       <FateBar tokens={diagnosis.tokens} label="Tokens of all requests" />
-      <FateLegend tokens={diagnosis.tokens} />
+      <FateLegend tokens={diagnosis.tokens} to={(fate) => atRequests(answer.id, { fate })} />
       <p className="dim">
         Blocks of {counted(cache.block_size, "token")},{" "}
         {cache.capacity_blocks === null ? "a cache without bound" : counted(cache.capacity_blocks, "usable block")}.

@@ -6,6 +6,7 @@ import { chosenOf, type Item, ResultPicker, useFolder, useItems, WithItems } fro
 import { Failure, When } from "@/components/States";
 import { atRequests } from "@/lib/address";
 import { useApi } from "@/lib/api/use";
+import { TWO_WAYS_TO_ADD } from "@/lib/fixed";
 import { count, counted, percent, visible } from "@/lib/format";
 import { useFrame } from "@/lib/frame";
 import { useQuery } from "@/lib/url";
@@ -92,6 +93,7 @@ function Simulated({ simulation, diagnosis }: { simulation: Simulation; diagnosi
           </Figure>
         )}
       </div>
+      {(simulation.if_fixed?.findings.length ?? 0) < 2 ? null : <p className="dim">{TWO_WAYS_TO_ADD}</p>}
       <Curves simulation={simulation} levels={levels} />
       {sampled === null ? null : (
         <p>

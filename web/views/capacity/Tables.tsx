@@ -33,6 +33,9 @@ export function SizesTable({ simulation, chosen }: { simulation: Simulation; cho
       cell: (row: Sizes) => sizeText(simulation, row.sizes.find((size) => size.percent_of_ceiling === share)?.capacity_blocks),
     })),
   ];
+  if (simulation.ceiling.hit_tokens === 0) {
+    return <p className="dim">No size gives a hit: as recorded, no prompt begins with a block of an earlier one.</p>;
+  }
   if (rows.length === 0) {
     return <p className="dim">The document has no sizes: they come with --curve.</p>;
   }

@@ -2,6 +2,7 @@
 
 import { type Column, DataTable } from "@/components/DataTable";
 import { Link } from "@/components/Link";
+import { atRequests } from "@/lib/address";
 import type { Schema } from "@/lib/api/client";
 import { counted, visible } from "@/lib/format";
 import { useQuery } from "@/lib/url";
@@ -12,9 +13,11 @@ type Row = Schema<"AlignedRequest"> & { before: Schema<"AlignedRequest"> | undef
 
 /** One row a request, one column a slot. */
 export function AlignedTable({
+  diagnosis,
   template,
   names,
 }: {
+  diagnosis: string;
   template: Schema<"Template">;
   names: (slot: string) => string;
 }) {
@@ -25,9 +28,15 @@ export function AlignedTable({
       id: "request",
       name: "Request",
       head: true,
+      className: styles.id,
       cell: (row) => <Link href={to({ request: String(row.index) })}>{visible(row.id, 80)}</Link>,
     },
-    { id: "session", name: "Session", cell: (row) => visible(row.session, 60) },
+    {
+      id: "session",
+      name: "Session",
+      className: styles.id,
+      cell: (row) => <a href={atRequests(diagnosis, { session: row.session })}>{visible(row.session, 60)}</a>,
+    },
     ...template.slots.map(
       (slot): Column<Row> => ({
         id: slot.id,

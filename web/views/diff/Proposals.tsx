@@ -1,5 +1,6 @@
 "use client";
 
+import { atRequests } from "@/lib/address";
 import type { Schema } from "@/lib/api/client";
 import { tokens, visible } from "@/lib/format";
 import { type Layout, withFixes } from "@/views/diff/layout";
@@ -7,16 +8,23 @@ import styles from "@/views/diff/Diff.module.css";
 
 /** Changes that the findings suggest, to be accepted by a button. */
 export function Proposals({
+  diagnosis,
   template,
   layout,
   onLay,
 }: {
+  diagnosis: string;
   template: Schema<"Template">;
   layout: Layout;
   onLay: (layout: Layout) => void;
 }) {
   if (template.proposals.length === 0) {
-    return <p className="dim">No finding here proposes a change. Slots can be moved all the same.</p>;
+    const movable = template.slots.some((slot) => slot.movable);
+    return (
+      <p className="dim">
+        No finding here proposes a change{movable ? "; slots can be moved all the same" : ", and no slot can be moved"}.
+      </p>
+    );
   }
   return (
     <ul className={styles.proposals}>
@@ -37,7 +45,8 @@ export function Proposals({
                 {accepted ? "✓ Accepted" : "Accept"}
                 <span className="hidden"> {name}</span>
               </button>{" "}
-              {tokens(proposal.recoverable_tokens)} recoverable{" "}
+              <a href={atRequests(diagnosis, { site: template.call_site, by: "lost" })}>{tokens(proposal.recoverable_tokens)}</a>{" "}
+              recoverable{" "}
               <span className="dim">(simulated with the diagnosis)</span>
             </p>
           </li>

@@ -10,12 +10,15 @@ import styles from "@/views/diff/Diff.module.css";
 /** The slots one by one, each with its place to choose. */
 export function SlotList({
   slots,
+  map,
   names,
   placeOf,
   placesOf,
   onPlace,
 }: {
   slots: readonly Slot[];
+  /** Where the tokens of the call site are shown. */
+  map: string;
   names: (slot: string) => string;
   placeOf: (slot: string) => number;
   placesOf: (slot: string) => Option<string>[];
@@ -30,14 +33,18 @@ export function SlotList({
       id: "token",
       name: "At token",
       figure: true,
-      cell: (slot) => (slot.token_offset === null ? "–" : count(slot.token_offset)),
+      cell: (slot) => (slot.token_offset === null ? "–" : <a href={map}>{count(slot.token_offset)}</a>),
     },
     {
       id: "distinct",
       name: "Values",
       title: "Different values, and requests that have the slot",
       figure: true,
-      cell: (slot) => `${count(slot.distinct)} in ${count(slot.requests)}`,
+      cell: (slot) => (
+        <a href="#aligned">
+          {count(slot.distinct)} in {count(slot.requests)}
+        </a>
+      ),
     },
     { id: "finding", name: "Finding", cell: (slot) => (slot.finding === null ? "none" : visible(slot.finding, 20)) },
     {

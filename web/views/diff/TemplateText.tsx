@@ -1,6 +1,7 @@
 "use client";
 
 import { Fragment, useRef, useState } from "react";
+import { atMap } from "@/lib/address";
 import type { Schema } from "@/lib/api/client";
 import { counted, visible } from "@/lib/format";
 import { blocks, END, gapName, gaps, type Item, type Layout, ownPlace, placeOf, type Slot } from "@/views/diff/layout";
@@ -10,6 +11,7 @@ import { useLift } from "@/views/diff/useLift";
 import styles from "@/views/diff/Diff.module.css";
 
 interface Props {
+  diagnosis: string;
   template: Schema<"Template">;
   layout: Layout;
   names: (slot: string) => string;
@@ -17,7 +19,7 @@ interface Props {
 }
 
 /** The prompt as all requests of the call site share it, its slots in place; slots can be lifted and put elsewhere. */
-export function TemplateText({ template, layout, names, onLay }: Props) {
+export function TemplateText({ diagnosis, template, layout, names, onLay }: Props) {
   const { pieces } = template;
   const slots = new Map(template.slots.map((slot) => [slot.id, slot]));
   const text = useRef<HTMLDivElement>(null);
@@ -54,12 +56,15 @@ export function TemplateText({ template, layout, names, onLay }: Props) {
       <p role="status" className={styles.said}>
         {said}
       </p>
-      <p id="lift-hint" className="dim">
-        Drag a slot to another place; or focus it, press Space to lift it, arrow keys to move it, Space to put it down,
-        Escape to leave it where it was.
-      </p>
+      {template.slots.some((slot) => slot.movable) ? (
+        <p id="lift-hint" className="dim">
+          Drag a slot to another place; or focus it, press Space to lift it, arrow keys to move it, Space to put it
+          down, Escape to leave it where it was.
+        </p>
+      ) : null}
       <SlotList
         slots={template.slots}
+        map={atMap(diagnosis, template.call_site)}
         names={names}
         placeOf={(slot) => placeOf(layout, pieces, slot)}
         placesOf={(slot) =>

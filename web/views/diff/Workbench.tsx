@@ -33,23 +33,23 @@ export function Workbench({
           {template.pieces.length === 0 ? (
             <p className="dim">There is no text to show.</p>
           ) : (
-            <TemplateText template={template} layout={layout} names={names} onLay={lay} />
+            <TemplateText diagnosis={diagnosis.id} template={template} layout={layout} names={names} onLay={lay} />
           )}
         </section>
         <section aria-labelledby="change" className={styles.column}>
           <h2 id="change">Lay it out otherwise</h2>
-          <Proposals template={template} layout={layout} onLay={lay} />
+          <Proposals diagnosis={diagnosis.id} template={template} layout={layout} onLay={lay} />
           <Simulation diagnosis={diagnosis} template={template} layout={layout} names={names} onLay={lay} />
         </section>
       </div>
-      <h2>Requests, aligned</h2>
+      <h2 id="aligned">Requests, aligned</h2>
       <p className="dim">
         {template.requests.length < template.requests_in_all
           ? `${counted(template.requests.length, "request")} of ${counted(template.requests_in_all, "request")}, in recorded order.`
           : `${counted(template.requests_in_all, "request")}, in recorded order.`}{" "}
         ◆ and a bar: another value than in the row before.
       </p>
-      <AlignedTable template={template} names={names} />
+      <AlignedTable diagnosis={diagnosis.id} template={template} names={names} />
     </>
   );
 }

@@ -6,6 +6,7 @@ import { OriginTag } from "@/components/Figure";
 import { RequestDetail } from "@/components/RequestDetail";
 import { Link } from "@/components/Link";
 import { Empty, Failure, Loading } from "@/components/States";
+import { atRequests } from "@/lib/address";
 import type { Schema } from "@/lib/api/client";
 import { useApi } from "@/lib/api/use";
 import { count } from "@/lib/format";
@@ -42,7 +43,7 @@ export function MapPage({ id, tokens }: { id: string; tokens: Schema<"TokenFates
   return (
     <>
       <div className={styles.legends}>
-        <FateLegend tokens={tokens} />
+        <FateLegend tokens={tokens} to={(fate) => atRequests(id, { fate })} />
         {map.columns === null ? null : <SectionLegend sections={map.columns.sections} />}
         <OriginTag origin="simulated" />
       </div>
