@@ -1,7 +1,7 @@
 "use client";
 
 import { useId } from "react";
-import { count, counted } from "@/lib/format";
+import { pageOf } from "@/lib/paging";
 import styles from "@/components/Controls.module.css";
 
 export interface Option<Value extends string> {
@@ -135,22 +135,16 @@ export function Pager({
   limit: number;
   onOffset: (offset: number) => void;
 }) {
-  const last = Math.min(offset + limit, total);
+  const { said, previous, next } = pageOf(what, total, offset, limit);
   return (
     <nav className={styles.pager} aria-label={`Pages of ${what}s`}>
-      <span role="status">
-        {total === 0
-          ? `No ${what}`
-          : total <= limit && offset === 0
-            ? counted(total, what)
-            : `${count(offset + 1)}–${count(last)} of ${counted(total, what)}`}
-      </span>
-      {total <= limit && offset === 0 ? null : (
+      <span role="status">{said}</span>
+      {previous === null && next === null ? null : (
         <>
-          <button type="button" disabled={offset === 0} onClick={() => onOffset(Math.max(0, offset - limit))}>
+          <button type="button" disabled={previous === null} onClick={() => onOffset(previous ?? 0)}>
             Previous
           </button>
-          <button type="button" disabled={last >= total} onClick={() => onOffset(offset + limit)}>
+          <button type="button" disabled={next === null} onClick={() => onOffset(next ?? 0)}>
             Next
           </button>
         </>

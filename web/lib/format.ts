@@ -21,9 +21,10 @@ export function percent(rate: number): string {
 export function seconds(value: number): string {
   const size = Math.abs(value);
   if (size === 0) return "0 s";
-  if (size < 1) return `${(value * 1000).toFixed(size < 0.01 ? 2 : 0)} ms`;
-  if (size < 120) return `${value.toFixed(size < 10 ? 2 : 1)} s`;
-  if (size < 7200) return `${(value / 60).toFixed(1)} min`;
+  // Bounds are where a figure, as rounded, would reach the next unit: no "1000 ms".
+  if (size < 0.9995) return `${(value * 1000).toFixed(size < 0.009995 ? 2 : 0)} ms`;
+  if (size < 119.95) return `${value.toFixed(size < 9.995 ? 2 : 1)} s`;
+  if (size < 7197) return `${(value / 60).toFixed(1)} min`;
   return `${(value / 3600).toFixed(1)} h`;
 }
 

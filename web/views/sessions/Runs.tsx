@@ -137,7 +137,7 @@ export function Runs({ runs }: { runs: ShownRun[] }) {
       </div>
       <h2>Requests of the chosen session</h2>
       {chosen === null ? <p className="dim">Choose a request in a lane: its session’s rows are shown here.</p> : null}
-      {chosen === null || most_requests <= PAGE ? null : (
+      {chosen === null || most_requests <= PAGE && offset === 0 ? null : (
         <Pager what="request" total={most_requests} offset={offset} limit={PAGE} onOffset={(next) => change({ rows: String(next) })} />
       )}
       {runs.map((run, index) => {
