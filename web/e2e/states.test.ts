@@ -3,7 +3,7 @@
 import { cpSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { launch, Visit } from "@/e2e/browser";
 import { Server } from "@/e2e/server";
@@ -101,6 +101,35 @@ describe("a server that has gone", () => {
     await picker.selectOption(others.at(-1) ?? "");
     const said = visit.page.getByRole("alert").filter({ hasText: "does not answer" });
     await said.first().waitFor();
+    await visit.close();
+  });
+
+  const other = async (page: Page, select: RegExp) => {
+    const picker = page.getByRole("combobox", { name: select });
+    const values = await picker.evaluate((one) => [...(one as HTMLSelectElement).options].map((option) => option.value));
+    const now = await picker.inputValue();
+    await picker.selectOption(values.findLast((value) => value !== now && value !== "none") ?? "");
+  };
+  const asks: readonly { path: string; ask: (page: Page) => Promise<void> }[] = [
+    {
+      path: "/map/",
+      ask: async (page) => {
+        await page.getByRole("application").press("ArrowDown");
+        await page.getByRole("application").press("Enter");
+      },
+    },
+    { path: "/diff/", ask: (page) => other(page, /^Call site/) },
+    { path: "/sessions/", ask: (page) => other(page, /^Beside/) },
+    { path: "/evidence/", ask: (page) => page.getByRole("link", { name: /^after: / }).first().click() },
+  ];
+  it.each(asks)("is what $path says when it asks for more", async ({ path, ask }) => {
+    const server = await Server.start(inject("results"));
+    const visit = await Visit.of(browser, server);
+    visit.expect(REFUSED);
+    await visit.go(path);
+    await server.stop();
+    await ask(visit.page);
+    await visit.page.getByRole("alert").filter({ hasText: "does not answer" }).first().waitFor();
     await visit.close();
   });
 });

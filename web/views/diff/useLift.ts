@@ -103,7 +103,9 @@ export function useLift({
   const onPointerUp = (slot: string) => {
     const dragged = pressed.current?.slot === slot && lifted?.slot === slot;
     pressed.current = null;
-    if (dragged && lifted !== null) put(slot, lifted.gap);
+    if (!dragged || lifted === null) return;
+    dropped.current = slot;
+    put(slot, lifted.gap);
   };
   const onBlur = (slot: string) => {
     if (lifted?.slot === slot && dropped.current === null && pressed.current === null) cancel();

@@ -223,6 +223,8 @@ class Input {
     if (other === undefined) return;
     const before = Math.hypot(held.x - other.x, held.y - other.y);
     const after = Math.hypot(x - other.x, y - other.y);
+    // A finger that only held still while the other moved has not clicked.
+    other.movedBy += Math.abs(after - before);
     if (before < 1 || after < 1) return;
     const { board } = this;
     const { left, top } = board.frame;
