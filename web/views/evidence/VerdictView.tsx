@@ -84,7 +84,7 @@ function Judged({ answer, onWritten }: { answer: Verdict; onWritten: (answer: Ve
               onApprover={setApprover}
               onWritten={(next) => {
                 onWritten(next);
-                setSaid(`Approved: ${visible(output.case, 200)}. The command to run next is below.`);
+                setSaid(`Approved: ${visible(output.check, 60)}, ${visible(output.case, 200)}. The command to run next is below.`);
               }}
             />
           ))}

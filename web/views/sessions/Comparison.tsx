@@ -3,6 +3,7 @@
 import { Link } from "@/components/Link";
 import { type Column, DataTable } from "@/components/DataTable";
 import { count, factor, percent, seconds, visible } from "@/lib/format";
+import { useQuery } from "@/lib/url";
 import type { RunFigures, ServingRow } from "./figures";
 import styles from "./Sessions.module.css";
 
@@ -10,7 +11,7 @@ export interface ComparedRun {
   name: string;
   figures: RunFigures;
   /** The run's own row of a serving simulation in the folder, and where that is shown. */
-  row: { row: ServingRow; href: string } | null;
+  row: { row: ServingRow; simulation: string } | null;
 }
 
 interface Line {
@@ -36,6 +37,7 @@ const LINES: readonly Line[] = [
 
 /** The two runs in figures. */
 export function Comparison({ runs }: { runs: ComparedRun[] }) {
+  const { to } = useQuery();
   const shown = LINES.filter((line) => runs.some((run) => (line.of(run) ?? 0) !== 0));
   const columns: Column<Line>[] = [
     { id: "figure", name: "figure", head: true, cell: (line) => line.name },
@@ -55,9 +57,9 @@ export function Comparison({ runs }: { runs: ComparedRun[] }) {
   return (
     <>
       <p className={styles.controls}>
-        {runs.map((run) =>
+        {runs.map((run, index) =>
           run.row === null ? null : (
-            <Link key={run.name} href={run.row.href}>
+            <Link key={index} href={`${to({ simulation: run.row.simulation })}#rows`}>
               row of {visible(run.name, 80)}
             </Link>
           ),

@@ -8,7 +8,7 @@ import { chosenOf, type Item, nameOf, ResultPicker, useFolder, useItems } from "
 import { Empty, Failure, Loading, When } from "@/components/States";
 import { type Loaded, useApi } from "@/lib/api/use";
 import { count, visible } from "@/lib/format";
-import { link, useQuery } from "@/lib/url";
+import { useQuery } from "@/lib/url";
 import { figuresOf, rowOf } from "./figures";
 import { Runs, type ShownRun } from "./Runs";
 import type { Timeline } from "./segments";
@@ -82,15 +82,14 @@ function Timelines({ items, simulations }: { items: Item[]; simulations: Item[] 
       if (loaded.state !== "ready") continue;
       const timeline = loaded.answer;
       const row = served === null ? null : rowOf(timeline, served);
-      const href = link("sessions", { ...Object.fromEntries(new URLSearchParams(window.location.search)), simulation });
       shown.push({
         name: runName(timeline),
         timeline,
         figures: figuresOf(timeline),
-        row: row === null ? null : { row, href: `${href}#rows` },
+        row: row === null || simulation === null ? null : { row, simulation },
       });
     }
-    return shown;
+    return apart(shown);
   }, [a, b, served, simulation]);
   const none = [{ value: "none", name: "nothing" }];
   const clear = { from: null, to: null, session: null, request: null, rows: null };
@@ -142,6 +141,12 @@ function sibling(others: Item[], first: Item | null): Item | null {
 
 function runName(timeline: Timeline): string {
   return `${timeline.scheduling} + ${timeline.eviction}`;
+}
+
+/** Runs of one name, say of two seeds, are told apart. */
+function apart(runs: ShownRun[]): ShownRun[] {
+  if (runs.length < 2 || runs[0]?.name !== runs[1]?.name) return runs;
+  return runs.map((run, index) => ({ ...run, name: `${run.name}, ${index === 0 ? "first" : "second"}` }));
 }
 
 function About({ timeline, other }: { timeline: Timeline; other: Timeline | null }) {
