@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keepwarm._errors import InputError
+from keepwarm._parquet import read_bounded
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,10 +62,9 @@ def records_of(table: pa.Table) -> list[dict[str, Any]]:
 
 def _table(content: bytes) -> Any:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        return pq.read_table(pa.BufferReader(content))
+        return read_bounded(pa.BufferReader(content), "a table of evidence")
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"rows that are no Parquet: {error}; take an untouched copy") from None
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from keepwarm._errors import InputError
+from keepwarm._parquet import read_bounded
 from keepwarm.diagnose.prompt_map import FATES, SCHEMA, SECTIONS
 from keepwarm.diagnose.runs import MapRuns, RunColumn
 
@@ -46,12 +47,11 @@ def read_map(source: str | os.PathLike[str] | bytes) -> MapRuns:
     Raises InputError: no such file, of another schema, or cut.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     name = "the map" if isinstance(source, bytes) else f"{os.fspath(source)!r}"
     try:
         opened = pa.BufferReader(source) if isinstance(source, bytes) else os.fspath(source)
-        table = pq.read_table(opened, use_threads=False)
+        table = read_bounded(opened, name)
         table.validate(full=True)
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{name} cannot be read as Parquet: {error}{_AGAIN}") from None

@@ -12,6 +12,7 @@ import msgspec
 
 from keepwarm._errors import InputError
 from keepwarm._json import from_json
+from keepwarm._parquet import read_bounded
 from keepwarm.diagnose.findings import Diagnosis, RequestRow, TokenFates
 from keepwarm.diagnose.prompt_map import FATES
 from keepwarm.diagnose.report.parquet import SCHEMA, arrow_schema
@@ -73,11 +74,10 @@ def read_requests(path: str | os.PathLike[str]) -> tuple[RequestRow, ...]:
 def read_request_table(path: str | os.PathLike[str]) -> pa.Table:
     """``requests.parquet`` as a table, checked: cheap, for who wants some of its rows. Raises InputError."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     name = f"{os.fspath(path)!r}"
     try:
-        table = pq.read_table(os.fspath(path), use_threads=False)
+        table = read_bounded(os.fspath(path), name)
         told = (table.schema.metadata or {}).get(b"schema", b"none").decode("utf-8", "replace")
         if told != SCHEMA:
             raise InputError(f"{name} is {told!r} and no {SCHEMA}; name another file")
