@@ -145,7 +145,8 @@ def test_a_window_that_is_none_is_refused(text: str) -> None:
     ("arguments", "said"),
     [
         ([], "nothing to watch"),
-        (["--prometheus", URL, "--json"], "add --once"),
+        (["--prometheus", URL, "--trace", "x.jsonl"], "or two things"),
+        (["--prometheus", URL, "--json"], "use it with --prometheus and --once"),
         (["--prometheus", "nowhere", "--once"], "is no address"),
         (["--prometheus", "http://127.0.0.1:1", "--once"], "no answer from a Prometheus"),
         (["--prometheus", URL, "--window", "soon", "--once"], "--window"),

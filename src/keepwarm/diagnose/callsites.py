@@ -48,7 +48,7 @@ class _Cluster(msgspec.Struct, eq=False):
 
 def find_sites(catalog: Catalog) -> tuple[tuple[Site, ...], tuple[int, ...]]:
     """The call sites in order of first use, and the site number of each request."""
-    finder = _Finder(catalog)
+    finder = SiteFinder(catalog)
     numbers = [finder.assign(row) for row in catalog.rows]
     names = _distinct([_name(cluster) for cluster in finder.clusters])
     sites = tuple(
@@ -58,7 +58,9 @@ def find_sites(catalog: Catalog) -> tuple[tuple[Site, ...], tuple[int, ...]]:
     return sites, tuple(numbers)
 
 
-class _Finder:
+class SiteFinder:
+    """Tells call sites apart, request by request, in the order of a catalog that may grow meanwhile."""
+
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
         self.clusters: list[_Cluster] = []
@@ -68,9 +70,14 @@ class _Finder:
         self._holders: dict[int, list[int]] = {}  # numbers of the clusters that have a shingle
 
     def assign(self, row: Row) -> int:
+        """The number of the next row's call site, from 0 in order of first use. Mutates."""
         cluster = self._find(row)
         cluster.rows.append(row.index)
         return cluster.number
+
+    def name(self, number: int) -> str:
+        """What a call site is called by what is known of it so far: it may be text of its prompts."""
+        return _name(self.clusters[number])
 
     def _find(self, row: Row) -> _Cluster:
         if row.call_site is not None:
