@@ -108,7 +108,7 @@ def test_every_committed_verdict_is_served_with_its_digest(caller: TestClient, f
 
 def test_records_of_canaries_come_back_from_their_documents(caller: TestClient, folder: Path) -> None:
     content = (folder / "canary" / "canary.json").read_bytes()
-    record = canary_from(content)
+    record = canary_from(content, "canary.json")
     assert canary_document(record) == json.loads(content)
     answer = got(caller, f"/api/canaries/{result_id('canary/canary.json')}")
     assert answer["accepted"] is json.loads(content)["accepted"] is True
@@ -132,7 +132,7 @@ def test_records_of_tunings_too(tmp_path: Path) -> None:
     record = a_tuning()
     document = tuning_document(record)
     content = to_json(document)
-    assert tuning_document(tuning_from(content)) == document
+    assert tuning_document(tuning_from(content, "tuning.json")) == document
     (tmp_path / "tuning.json").write_bytes(content)
     with client(tmp_path) as caller:
         answer = got(caller, f"/api/tunings/{result_id('tuning.json')}")

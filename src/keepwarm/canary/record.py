@@ -122,21 +122,21 @@ def canary_document(record: CanaryRecord) -> dict[str, Any]:
     }
 
 
-def canary_from(content: bytes) -> CanaryRecord:
-    """The record of a document. Raises InputError: it is no ``keepwarm.canary/1``."""
-    return record_from(content, SCHEMA, CanaryRecord)
+def canary_from(content: bytes, name: str) -> CanaryRecord:
+    """The record of the document called ``name``. Raises InputError: it is no ``keepwarm.canary/1``."""
+    return record_from(content, SCHEMA, CanaryRecord, name)
 
 
-def record_from(content: bytes, schema: str, kind: type[_Record]) -> _Record:
-    """A record whose identity's fields lie beside the others. Raises InputError: it is no such document."""
+def record_from(content: bytes, schema: str, kind: type[_Record], name: str) -> _Record:
+    """A record with its identity's fields beside the others. Raises InputError: ``name`` is no such thing."""
     try:
         document = from_json(content, dict[str, Any])
         if document.get("schema") != schema:
-            raise InputError(f"a document of schema {document.get('schema')!r} is no {schema}; name another")
+            raise InputError(f"{name!r} is {document.get('schema')!r} and no {schema}; name another file")
         identity = {name: document.get(name) for name in Identity.__struct_fields__}
         return msgspec.convert({**document, "identity": identity}, kind)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise InputError(f"a document is no {schema}: {error}; take an untouched copy") from None
+        raise InputError(f"{name!r} is no {schema}: {error}; take an untouched copy") from None
 
 
 def make_folder(directory: Path) -> None:

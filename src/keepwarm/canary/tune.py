@@ -188,6 +188,6 @@ def tuning_document(record: TuningRecord) -> dict[str, Any]:
     }
 
 
-def tuning_from(content: bytes) -> TuningRecord:
-    """The record of a document. Raises InputError: it is no ``keepwarm.canary-tuning/1``."""
-    return record_from(content, SCHEMA, TuningRecord)
+def tuning_from(content: bytes, name: str) -> TuningRecord:
+    """The record of the document ``name``. Raises InputError: it is no ``keepwarm.canary-tuning/1``."""
+    return record_from(content, SCHEMA, TuningRecord, name)

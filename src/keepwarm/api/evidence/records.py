@@ -18,11 +18,13 @@ def task_answer(library: Library, id: str) -> TaskAnswer:  # noqa: A002 - as the
 
 def canary_answer(library: Library, id: str) -> CanaryAnswer:  # noqa: A002
     """The record of a canary. Raises NoSuchResult, InputError."""
-    record = canary_from(library.find(id, "canary").read())
+    found = library.find(id, "canary")
+    record = canary_from(found.read(), found.item.path)
     return CanaryAnswer(id=id, accepted=record.accepted, record=record)
 
 
 def tuning_answer(library: Library, id: str) -> TuningAnswer:  # noqa: A002
     """The record of a search for the scan limit. Raises NoSuchResult, InputError."""
-    record = tuning_from(library.find(id, "tuning").read())
+    found = library.find(id, "tuning")
+    record = tuning_from(found.read(), found.item.path)
     return TuningAnswer(id=id, accepted=record.accepted, tuning=record)
