@@ -37,7 +37,7 @@ export function SizesTable({ simulation, chosen }: { simulation: Simulation; cho
     return <p className="dim">No size gives a hit: as recorded, no prompt begins with a block of an earlier one.</p>;
   }
   if (rows.length === 0) {
-    return <p className="dim">The document has no sizes: they come with --curve.</p>;
+    return <p className="dim">The document has no sizes: they come with --curve, and not with --sample.</p>;
   }
   return <DataTable caption="Smallest caches for a share of the ceiling (simulated)" captionHidden columns={columns} rows={rows} rowKey={(row) => row.policy} />;
 }

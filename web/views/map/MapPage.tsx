@@ -58,7 +58,7 @@ export function MapPage({ id, tokens }: { id: string; tokens: Schema<"TokenFates
           onChoose={(index) => (index === null ? setMarked(NONE) : choose(index))}
         />
       )}
-      <Progress columns={map.columns} complete={map.complete} />
+      <Progress columns={map.problem === null ? map.columns : null} complete={map.complete} />
       {chosen.index === null ? null : (
         <RequestDetail diagnosis={id} index={chosen.index} onClose={close} onOpen={choose} />
       )}
