@@ -31,6 +31,7 @@ from keepwarm.canary.tune import TuningRecord, run_tuning, tuning_document, tuni
 from keepwarm.cli import causes, verify
 from keepwarm.cli.boundary import Boundary
 from keepwarm.evidence.folder import write_folder
+from keepwarm.guard.approvals import is_blank
 from keepwarm.guard.verdict import digest_holds
 from keepwarm.replay.measuring.rows import rows_from_parquet, rows_to_parquet
 from scripts.results import verification
@@ -528,8 +529,8 @@ def test_what_was_written_revealed_is_covered_again_by_a_server_that_does_not_re
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    approver=st.text(min_size=1, max_size=40).filter(str.strip),
-    reason=st.text(min_size=1, max_size=200).filter(str.strip),
+    approver=st.text(min_size=1, max_size=40).filter(lambda text: not is_blank(text)),
+    reason=st.text(min_size=1, max_size=200).filter(lambda text: not is_blank(text)),
 )
 def test_whatever_a_person_writes_comes_back(review: Review, approver: str, reason: str) -> None:
     review.approvals.unlink(missing_ok=True)
@@ -542,6 +543,22 @@ def test_whatever_a_person_writes_comes_back(review: Review, approver: str, reas
         )
         given = msgspec.json.decode(answer.content, type=VerdictAnswer).approvals
     assert [(one.approver, one.reason) for one in given] == [(approver.strip(), reason.strip())]
+
+
+@pytest.mark.parametrize(
+    "blank", ["\u00a0", "\u200b\u2060", "\u202e", "\x00\x1b", "\u3164", "\u2800", "\u0301"]
+)
+def test_who_cannot_be_seen_approves_nothing(review: Review, blank: str) -> None:
+    signed = {"approver": "R", "reason": "fine"}
+    with client(review.root) as caller:
+        call = waiting(caller, review)
+        for name in signed:
+            answer = caller.post(f"/api/verdicts/{review.id}/approvals", json=call | signed | {name: blank})
+            assert f"{name} is empty" in problem(answer, 422)
+    assert not review.approvals.exists()
+    entry = call | signed | {"approver": blank}
+    review.approvals.write_text(json.dumps({"schema": "keepwarm.approvals/1", "approvals": [entry]}))
+    assert review.verify("--approve", str(review.approvals)) == 2
 
 
 def test_the_helpdesk_from_what_the_demo_shows_to_a_merge(results: Path, tmp_path: Path) -> None:

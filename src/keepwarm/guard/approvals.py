@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -20,6 +21,7 @@ from keepwarm.guard.strict import read_bytes, read_document
 
 SCHEMA = "keepwarm.approvals/1"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_LOOK_EMPTY = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters and signs by name, blank by look
 
 
 class Approval(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -84,9 +86,14 @@ def _wrong(entry: Approval, checks: Sequence[str]) -> str | None:
     if not _SHA256.fullmatch(entry.sha256):
         return f"sha256 is {entry.sha256!r}, not 64 lower-case hex digits; copy the one of the verdict"
     for name in ("case", "approver", "reason"):
-        if not getattr(entry, name).strip():
+        if is_blank(getattr(entry, name)):
             return f"{name} is empty; an approval says who approves what and why"
     return None
+
+
+def is_blank(text: str) -> bool:
+    """Whether there is nothing to see in ``text``: spaces, controls, marks and fillers alone name nobody."""
+    return not any(unicodedata.category(c)[0] in "LNPS" and c not in _LOOK_EMPTY for c in text)
 
 
 def judge(answers: Iterable[Answer], approvals: Approvals) -> Judged:

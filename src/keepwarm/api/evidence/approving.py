@@ -23,7 +23,7 @@ from keepwarm.api.evidence.verdicts import (
 from keepwarm.api.library.library import Library
 from keepwarm.api.problems import Conflict
 from keepwarm.api.schema.evidence import ApprovalCall, VerdictAnswer
-from keepwarm.guard.approvals import SCHEMA, Approval
+from keepwarm.guard.approvals import SCHEMA, Approval, is_blank
 
 _MOST_APPROVER_CHARS = 200
 _MOST_REASON_CHARS = 2_000
@@ -56,7 +56,7 @@ def _approval(call: ApprovalCall) -> Approval:
         ("approver", approver, _MOST_APPROVER_CHARS),
         ("reason", reason, _MOST_REASON_CHARS),
     ):
-        if not text:
+        if is_blank(text):
             raise InputError(f"{name} is empty; an approval says who approves what and why")
         if len(text) > most_chars:
             raise InputError(f"{name} has {len(text)} characters; {most_chars} are enough, write less")
