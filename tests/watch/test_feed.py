@@ -30,6 +30,8 @@ from keepwarm.watch.exporter import exposition, place_of
 from keepwarm.watch.follow import FollowOptions
 from keepwarm.watch.sites import MOST_SITES, OTHER, CallSites, SimulatedCache
 from keepwarm.watch.tail import Tail
+from tests.replay.recorder.running import Recorder
+from tests.replay.recorder.stub import Stub, chat_answer
 
 PATIENCE_S = 60.0  # not a limit on speed
 RULES = " ".join(f"Rule {number}: be polite about subject {number * 7}." for number in range(60))
@@ -258,6 +260,21 @@ def test_the_exporter_follows_and_ends_by_signal(followed: tuple[Path, Exporter]
     assert httpx2.post(exporter.url, timeout=30).status_code == 405
     exporter.process.send_signal(signal.SIGTERM)
     assert exporter.process.wait(PATIENCE_S) == 0
+
+
+def test_what_the_recorder_writes_is_what_the_exporter_counts(tmp_path: Path) -> None:
+    out = tmp_path / "recorded.jsonl"
+    with Stub() as stub, Recorder(f"{stub.url}/v1", out) as recorder:
+        stub.script = lambda call: call.json(chat_answer())
+        body = {"model": "m", "messages": [{"role": "user", "content": "Hello?"}]}
+        for _ in range(3):
+            httpx2.post(f"{recorder.url}/v1/chat/completions", json=body, timeout=30).raise_for_status()
+        recorder.next_lines(3)
+        found = values(exposition(FollowOptions(out)))
+    assert found["keepwarm_call_site_requests_total", "site-1"] == 3
+    assert found["keepwarm_call_site_prompt_tokens_total", "site-1", "recorded"] == 3 * 40
+    assert found["keepwarm_call_site_hit_tokens_total", "site-1", "recorded"] == 3 * 32
+    assert found["keepwarm_watch_skipped_lines_total",] == 0
 
 
 def test_every_metric_is_documented_and_no_other(repository: Path, tmp_path: Path) -> None:
