@@ -16,7 +16,7 @@ import sys
 from keepwarm.watch.meters import SiteMeter
 from scripts.feed_series import BROKEN, PLANTED_S, STEP_S, CallSites
 
-_HELD_STEPS = 2  # of 15 s: the rule's 30 s
+_HELD_STEPS = 3  # evaluations 15 s apart: the rule waits 30 s
 _DROP = 0.1  # the rule's
 _HOURS_A_RUN = 4
 _RUNS_BROKEN = 40
