@@ -69,6 +69,16 @@ def test_a_server_in_figures() -> None:
     text = render_watched(watched, width=100, colour=False)
     assert "75.0% of 2/s prompt tokens" in text
     assert "none holds" in text
+    assert "time to reuse  " not in text
+
+
+def test_the_measured_gap_stands_beside_a_prediction_that_nobody_exports() -> None:
+    def sampled(expr: str) -> dict[str, Any]:
+        return vector((TARGET, "42.5")) if "kv_block_reuse" in expr else healthy(expr)
+
+    with prometheus(sampled) as asked:
+        text = render_watched(look(asked, "5m"), width=100, colour=False)
+    assert "median 42.5 s of the blocks that vLLM samples; predicted -" in text
 
 
 @pytest.mark.parametrize("condition", CONDITIONS, ids=lambda condition: str(condition.alert))

@@ -53,8 +53,11 @@ def _rows(server: ServerNow) -> list[tuple[str, str | Text]]:
     if server.scheduling or server.paused_sessions is not None:
         order = visible(", ".join(server.scheduling)) or _UNKNOWN
         rows.append(("queue order", f"{order}, {_number(server.paused_sessions)} sessions paused"))
-    predicted, real = _number(server.predicted_reuse_p50_s), _number(server.reuse_gap_p50_s)
-    rows.append(("time to reuse", f"median {real} s, of the blocks vLLM samples; predicted {predicted} s"))
+    if server.reuse_gap_p50_s is not None:
+        real, predicted = f"{server.reuse_gap_p50_s:.1f} s", _number(server.predicted_reuse_p50_s)
+        rows.append(
+            ("time to reuse", f"median {real} of the blocks that vLLM samples; predicted {predicted}")
+        )
     return rows
 
 
