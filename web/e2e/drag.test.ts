@@ -23,27 +23,29 @@ interface Point {
   y: number;
 }
 
-/** The middle of a slot in the text, and how far below it the text goes on. */
-async function slotIn(page: Page): Promise<Point & { end: number }> {
-  const text = page.getByRole("region", { name: "Text of the template" });
+/** The middle of the first slot in the text, and the place in front of all text. */
+async function slotIn(page: Page): Promise<Point & { start: Point }> {
   const slot = await page.locator("button[data-slot]").first().boundingBox();
-  const box = await text.boundingBox();
-  if (slot === null || box === null) throw new Error("the template shows no slot that can be moved");
-  return { x: slot.x + slot.width / 2, y: slot.y + slot.height / 2, end: box.y + box.height };
+  const start = await page.locator('[data-gap="0"]').evaluate((gap) => {
+    const { left, top, height } = gap.getBoundingClientRect();
+    return { x: left, y: top + height / 2 };
+  });
+  if (slot === null) throw new Error("the template shows no slot that can be moved");
+  return { x: slot.x + slot.width / 2, y: slot.y + slot.height / 2, start };
 }
 
-it("a slot that is dragged further down is put there, keeps the focus, and is in the address", async () => {
+it("a slot that is dragged to the start is put there, keeps the focus, and is in the address", async () => {
   const visit = await Visit.of(browser, server);
   const { page } = visit;
   await visit.go("/diff/");
-  const { x, y, end } = await slotIn(page);
+  const { x, y, start } = await slotIn(page);
   await page.mouse.move(x, y);
   await page.mouse.down();
-  await page.mouse.move(x, (y + end) / 2, { steps: 4 });
+  await page.mouse.move(start.x, start.y, { steps: 4 });
   await page.getByRole("status").filter({ hasText: /would be put/ }).waitFor();
   await page.mouse.up();
   await page.getByRole("status").filter({ hasText: /is put/ }).waitFor();
-  expect(new URL(page.url()).searchParams.get("moves")).toMatch(/^\d+:/);
+  expect(new URL(page.url()).searchParams.get("moves")).toMatch(/^0:/);
   const slot = await page.locator("button[data-slot]").first().getAttribute("data-slot");
   expect(await page.evaluate("document.activeElement.dataset.slot")).toBe(slot);
   expect(await visit.main()).toMatch(/under consideration\s+\S.* put before/i);
@@ -56,10 +58,10 @@ it("a drag that Escape ends, and a click, move nothing", async () => {
   const visit = await Visit.of(browser, server);
   const { page } = visit;
   await visit.go("/diff/");
-  const { x, y, end } = await slotIn(page);
+  const { x, y, start } = await slotIn(page);
   await page.mouse.move(x, y);
   await page.mouse.down();
-  await page.mouse.move(x, (y + end) / 2, { steps: 4 });
+  await page.mouse.move(start.x, start.y, { steps: 4 });
   await page.getByRole("status").filter({ hasText: /would be put/ }).waitFor();
   await page.keyboard.press("Escape");
   await page.getByRole("status").filter({ hasText: /stays where it was/ }).waitFor();
