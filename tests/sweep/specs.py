@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Generator, Sequence
 from pathlib import Path
 
@@ -56,11 +57,21 @@ def groups_of(folder: Path, text: str = CACHE + SERVING) -> tuple[Group, ...]:
     return planned(read_spec(write_spec(folder, text)))
 
 
+def kept_of(told: str) -> int:
+    """How many of the 12 cells of ``CACHE`` the command found finished, by what it printed."""
+    counts = re.match(r"12 cells, simulated: (\d+) computed now, (\d+) kept from before\n", told)
+    assert counts, told
+    computed, kept = map(int, counts.groups())
+    assert computed + kept == 12
+    return kept
+
+
 class Made(Engine):
     """An engine that makes figures up from keys, in any order, and can be stopped at any cell."""
 
     def __init__(self, order: random.Random | None = None, *, stop_after: int | None = None) -> None:
         self.asked: list[str] = []
+        self.lost = 0
         self._order = order
         self._stop_after = stop_after
 

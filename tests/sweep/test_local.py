@@ -91,8 +91,10 @@ def test_a_lost_process_costs_only_the_cell_that_killed_it(
 ) -> None:
     (group,) = groups_of(tmp_path, SERVING.replace('"fcfs", "active-set"', '"fcfs"'))
     monkeypatch.setattr("keepwarm.sweep.engines.local.prepare", lambda source: _Deadly(None, None))
-    outcomes = {outcome.cell.key: outcome for outcome in Local(2).outcomes([group])}
+    engine = Local(2)
+    outcomes = {outcome.cell.key: outcome for outcome in engine.outcomes([group])}
     assert set(outcomes) == {cell.key for cell in group.cells}
     failed = [outcome for outcome in outcomes.values() if outcome.figures is None]
     assert [(one.cell.settings["seed"], one.cell.settings["sessions"]) for one in failed] == [(1, 4)]
+    assert engine.lost == 1
     assert "its process was lost 3 times" in str(failed[0].reason)

@@ -21,6 +21,8 @@ def sweep_document(sweep: Sweep) -> dict[str, Any]:
 def told(sweep: Sweep) -> str:
     """What was done, and where the rows are."""
     lines = [f"{sweep.cells} cells, simulated: {sweep.computed} computed now, {sweep.kept} kept from before"]
+    if sweep.lost:
+        lines.append(f"{sweep.lost} times a worker was lost and its cells were started again")
     if sweep.damaged_parts:
         lines.append(f"{sweep.damaged_parts} damaged parts were taken away, their cells computed again")
     lines += [f"failed: {cell.name()}: {reason}" for cell, reason in sweep.failures]

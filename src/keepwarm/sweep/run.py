@@ -25,13 +25,14 @@ class Failure(NamedTuple):
 class Sweep(NamedTuple):
     """A sweep that has come to its end. ``rows``: of the cells that are done, by key, as at ``rows_path``.
 
-    ``kept`` cells were finished before, ``computed`` ones now; ``damaged_parts`` were not as written, and
-    their cells computed again.
+    ``kept`` cells were finished before, ``computed`` ones now; ``lost``: see ``Engine``. Damaged parts were
+    not as written, and their cells computed again.
     """
 
     cells: int
     kept: int
     computed: int
+    lost: int
     damaged_parts: int
     failures: Sequence[Failure]
     rows: list[dict[str, Any]]
@@ -59,6 +60,7 @@ def sweep(groups: Sequence[Group], engine: Engine, folder: Path, progress: Progr
             cells=len(cells),
             kept=kept,
             computed=len(cells) - kept - len(failures),
+            lost=engine.lost,
             damaged_parts=len(results.damaged),
             failures=sorted(failures, key=lambda failure: failure.cell.key),
             rows=whole,

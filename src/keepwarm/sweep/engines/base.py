@@ -13,7 +13,9 @@ MOST_TRIES = 3
 
 
 class Engine(Protocol):
-    """Computes cells."""
+    """Computes cells. ``lost``: how often a process was lost whose cells were then started again."""
+
+    lost: int
 
     def outcomes(self, groups: Sequence[Group]) -> Generator[Outcome, None, None]:
         """One outcome for every cell, as they come, in any order.

@@ -23,6 +23,7 @@ class Local:
     """As many cells at a time as ``threads``, or as cores if None."""
 
     def __init__(self, threads: int | None = None) -> None:
+        self.lost = 0
         self._workers = threads or len(os.sched_getaffinity(0))
 
     def outcomes(self, groups: Sequence[Group]) -> Generator[Outcome, None, None]:
@@ -54,6 +55,7 @@ class Local:
                 del left[outcome.cell.key]
                 yield outcome
         except BrokenProcessPool:
+            self.lost += 1
             for cell in left.values():
                 yield _alone(prepared, cell)
 

@@ -10,6 +10,7 @@ import contextlib
 import logging
 import os
 import signal
+import socket
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from types import ModuleType
@@ -23,6 +24,7 @@ from keepwarm.sweep.keys import model_version
 from keepwarm.sweep.work import Outcome, Prepared, prepare
 
 MOST_CELLS_A_TASK = 16
+_CONNECT_S = 10.0
 _TASKS_A_CORE = 4  # at least, so that no core is idle for long at the end
 _held: dict[str, Prepared] = {}  # of a worker process: the last source it worked on
 
@@ -40,6 +42,7 @@ class Ray:
 
     def __init__(self, address: str | None = None, threads: int | None = None) -> None:
         """Raises InputError: Ray is not installed."""
+        self.lost = 0
         self._address = address
         self._cores = threads or len(os.sched_getaffinity(0))
         self._ray = _installed(alone=address is None)
@@ -78,11 +81,14 @@ class Ray:
                         lost = f"its worker was lost {MOST_TRIES} times ({type(error).__name__})"
                         yield from (Outcome(cell, None, lost) for cell in task.cells)
                     else:
+                        self.lost += 1
                         waiting.extend(_Task(source, (cell,), task.tries + 1) for cell in task.cells)
 
     @contextlib.contextmanager
     def _joined(self) -> Iterator[int]:
         """Connected; the number of the cluster's cores. Ends what it started, and nothing else."""
+        if self._address is not None:
+            _check_answers(self._address)
         on_term = signal.getsignal(signal.SIGTERM)
         where: dict[str, object] = {"address": self._address}
         if self._address is None:
@@ -115,6 +121,20 @@ def _installed(*, alone: bool) -> ModuleType:
             "Ray is not installed; pip install keepwarm[cluster], or take --engine local"
         ) from None
     return ray
+
+
+def _check_answers(address: str) -> None:
+    """Raise InputError where nobody listens at HOST:PORT: Ray itself would try for minutes."""
+    host, colon, port = address.rpartition(":")
+    if not colon or "/" in host or not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S).close()
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise InputError(
+            f"no Ray cluster at {address!r}: {why}; see `ray status`, or take --engine local"
+        ) from None
 
 
 def _tasks(source: Any, cells: Sequence[Cell], cores: int) -> Iterator[_Task]:
