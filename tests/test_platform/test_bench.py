@@ -23,7 +23,7 @@ def test_listing_names_every_bench_with_its_summary() -> None:
     lines = bench().stdout.splitlines()
     assert [line.split()[0] for line in lines] == list(harness.benches())
     assert set(harness.benches()) == {
-        "agents-completion", "agents-evictions", "agents-on-vllm", "agents-p99",
+        "agents-completion", "agents-evictions", "agents-on-vllm", "agents-p99", "break-map-fps",
         "block-hashes", "cli-start", "diagnose-memory", "eviction-overhead",
         "hot-prefix-ttft", "kernel-vs-libcachesim", "kernel-vs-vllm", "plugin-overhead", "recorder-latency",
         "scheduler-overhead", "shards-error", "shards-speed", "sweep", "tokenise",
