@@ -26,7 +26,7 @@ def test_listing_names_every_bench_with_its_summary() -> None:
         "agents-completion", "agents-evictions", "agents-on-vllm", "agents-p99", "break-map-fps",
         "block-hashes", "cli-start", "diagnose-memory", "eviction-overhead",
         "hot-prefix-ttft", "kernel-vs-libcachesim", "kernel-vs-vllm", "plugin-overhead", "recorder-latency",
-        "scheduler-overhead", "shards-error", "shards-speed", "sweep", "tokenise",
+        "scheduler-overhead", "shards-error", "shards-speed", "sweep", "sweep-ray", "tokenise",
     }  # fmt: skip
     assert all(len(line.split()) > 4 for line in lines)
 
