@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 # Ray reads these when it is imported: nothing phones home, and nothing listens beyond this machine.
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
-_WITHIN_S = 120
+_WITHIN_S = 300
 
 
 class RayCluster(NamedTuple):

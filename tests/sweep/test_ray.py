@@ -72,7 +72,7 @@ def on_ray(folder: Path, text: str, *options: str) -> Iterator[subprocess.Popen[
 def test_a_cluster_of_its_own_has_the_rows_of_the_local_engine_and_ends(tmp_path: Path) -> None:
     text = CACHE.replace("[40,", "[2, 40,") + SERVING
     with on_ray(tmp_path, text, "--threads", "2") as running:
-        told, said = running.communicate(timeout=120)
+        told, said = running.communicate(timeout=300)
     assert running.returncode == 2
     assert said.startswith("keepwarm: 3 of 23 cells failed")
     assert "capacity of 2 blocks is below one request" in told
@@ -88,7 +88,7 @@ def test_a_killed_worker_loses_nothing(tmp_path: Path, cluster: RayCluster) -> N
     text = CACHE + slow(5)
     with on_ray(tmp_path, text, "--address", cluster.address) as running:
         os.kill(cluster.a_worker_at_work(), signal.SIGKILL)
-        told, said = running.communicate(timeout=120)
+        told, said = running.communicate(timeout=300)
     assert (running.returncode, said) == (0, "")
     assert "32 cells, simulated: 32 computed now, 0 kept from before" in told
     assert "times a worker was lost and its cells were started again" in told
@@ -105,11 +105,11 @@ def test_an_interrupted_sweep_goes_on_where_it_was_and_the_cluster_stays(
         while not list((tmp_path / "ray" / "parts").glob("*.parquet")):
             assert running.poll() is None
         os.killpg(running.pid, signal.SIGINT)
-        _, said = running.communicate(timeout=60)
+        _, said = running.communicate(timeout=300)
     assert (running.returncode, said) == (130, "keepwarm: interrupted\n")
     assert not (tmp_path / "ray" / ROWS).exists()
     with on_ray(tmp_path, CACHE, "--address", cluster.address) as again:
-        told, said = again.communicate(timeout=60)
+        told, said = again.communicate(timeout=300)
     assert (again.returncode, said) == (0, "")
     assert kept_of(told) >= 1
 
