@@ -293,6 +293,8 @@ class Slow:
         self.may_answer.wait(_PATIENCE_S)
         if self.has_stopped.is_set():
             raise Gone(-15)
+        if call.call_site == "strange":
+            raise ValueError("recorded words")
         yield Refused("no\n such thing") if call.call_site == "bad" else Answered(RESULT)
 
     def is_alive(self) -> bool:
@@ -371,6 +373,19 @@ def test_a_refusal_is_one_line(slow: list[Slow], jobs: Jobs) -> None:
     until(lambda: bool(slow))
     slow[0].may_answer.set()
     assert ended(jobs, job).problem == "no such thing"
+
+
+def test_whatever_goes_wrong_a_job_ends_and_the_next_one_runs(slow: list[Slow], jobs: Jobs) -> None:
+    job = jobs.start("d1", RECORDED, ReorderCall(call_site="strange"))
+    until(lambda: bool(slow))
+    slow[0].may_answer.set()
+    problem = ended(jobs, job).problem
+    assert problem is not None
+    assert problem.startswith("a bug in keepwarm, ValueError at test_jobs.py:")
+    after = jobs.start("d1", RECORDED, ReorderCall(call_site="site-1", findings=("F1",)))
+    until(lambda: len(slow) == 2)
+    slow[1].may_answer.set()
+    assert ended(jobs, after).state == "done"
 
 
 def test_nothing_starts_after_the_end(slow: list[Slow], jobs: Jobs) -> None:

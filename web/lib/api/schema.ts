@@ -1660,7 +1660,7 @@ export interface components {
         };
         /**
          * PairRows
-         * @description A page of the pairs behind a comparison, in recorded order.
+         * @description A page of the pairs behind a comparison, in the order asked for.
          */
         PairRows: {
             pairs: components["schemas"]["PairRow"][];

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from keepwarm.api.jobs.messages import Answered, Message, Refused, Staged
 from keepwarm.api.jobs.process import Gone, Process
 from keepwarm.api.jobs.recorded import Recorded
-from keepwarm.api.problems import Conflict, NoSuchResult
+from keepwarm.api.problems import Conflict, NoSuchResult, kind_and_place
 from keepwarm.api.schema.jobs import Job
 from keepwarm.diagnose.reorder import ReorderCall
 
@@ -193,6 +193,8 @@ class Jobs:
             self._fail(entry, _why(gone.exit_code))
         except OSError as error:
             self._fail(entry, f"no process can be started: {error.strerror or error}; try again later")
+        except Exception as error:  # noqa: BLE001 - whatever went wrong, nobody waits for ever
+            self._fail(entry, f"a bug in keepwarm, {kind_and_place(error)}; please report it")
         finally:
             with self._lock:
                 entry.process = None

@@ -56,7 +56,7 @@ class ComparisonAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PairRows(msgspec.Struct, frozen=True, kw_only=True):
-    """A page of the pairs behind a comparison, in recorded order."""
+    """A page of the pairs behind a comparison, in the order asked for."""
 
     pairs: tuple[PairRow, ...]
     total: int
