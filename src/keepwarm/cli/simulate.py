@@ -9,7 +9,7 @@ import typer
 
 from keepwarm._errors import InputError
 from keepwarm.cli import options as shared
-from keepwarm.cli import simulate_serving
+from keepwarm.cli import simulate_fleet, simulate_serving
 from keepwarm.cli.output import screen, write_bytes, write_text
 from keepwarm.cli.progress import progress_bar
 
@@ -225,3 +225,4 @@ def _server(model_config: str | None, **settings: str | float | None) -> ServerO
 
 app.command("cache")(cache_command)
 app.command("serving")(simulate_serving.command)
+app.command("fleet")(simulate_fleet.command)

@@ -1,0 +1,1 @@
+"""A grid of simulated fleets, for people and for programs."""

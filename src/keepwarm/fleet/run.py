@@ -1,0 +1,127 @@
+"""A fleet on one virtual clock: requests arrive, the balancer sends each to a replica, replicas step.
+
+A request is sent when every busy replica has reached its time of arrival. Until then the busy replica that is
+furthest behind goes on, no further than to the first time at which something could arrive. Nothing is
+decided earlier than it could be known, and one replica alone does what ``serving.loop`` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+from typing import NamedTuple
+
+from keepwarm.fleet.balancers.base import Arrival, Balancer
+from keepwarm.fleet.clients import FleetClients
+from keepwarm.fleet.load_watch import LoadWatch
+from keepwarm.fleet.replica import Replica
+from keepwarm.serving.clients import Client
+from keepwarm.serving.ledger import Counts, Ledger, Served
+
+
+class FleetLedger(NamedTuple):
+    """What a run leaves behind. ``ledger``: of all replicas together; the lists have an entry a replica.
+
+    ``moves`` counts requests of measured sessions that went to another replica than the one before.
+    """
+
+    ledger: Ledger
+    served: Sequence[Sequence[Served]]
+    windows: Sequence[Counts]
+    moves: int
+    moved_sessions: int
+    hot_spot_share: float
+
+
+class Fleet:
+    """One run, from time 0 until the last measured session has ended."""
+
+    def __init__(
+        self, replicas: Sequence[Replica], clients: FleetClients, balancer: Balancer, measured: range
+    ) -> None:
+        self.replicas = replicas
+        self._clients = clients
+        self._balancer = balancer
+        self._measured = measured
+        self._to_end = len(measured)
+        self._since: list[Counts] | None = None  # of each replica, when the first of them started
+        self._since_s = self._end_s = 0.0
+        self._last: dict[int, int] = {}  # where each measured session went
+        self._moves: dict[int, int] = {}
+        self._loads = LoadWatch(len(replicas))
+
+    def run(self) -> FleetLedger:
+        """Mutates."""
+        while self._to_end and self._advance():
+            pass
+        while self._behind_s() < self._end_s:  # replicas that are not yet where the last session ended
+            self._advance(self._end_s)
+        before = self._since or [Counts()] * len(self.replicas)
+        windows = [replica.counts().since(then) for replica, then in zip(self.replicas, before, strict=True)]
+        window_s = self._end_s - self._since_s
+        window = Counts(window_s, *(sum(counts) for counts in list(zip(*windows, strict=True))[1:]))
+        served = [replica.served for replica in self.replicas]
+        in_order = sorted((one for some in served for one in some), key=lambda one: one.end_s)
+        return FleetLedger(
+            Ledger(in_order, window),
+            served,
+            windows,
+            sum(self._moves.values()),
+            len(self._moves),
+            self._loads.end(self._end_s),
+        )
+
+    def _behind(self) -> int | None:
+        """The busy replica that is furthest behind."""
+        busy = [index for index, replica in enumerate(self.replicas) if replica.is_busy]
+        return min(busy, key=lambda index: self.replicas[index].now_s, default=None)
+
+    def _behind_s(self) -> float:
+        index = self._behind()
+        return inf if index is None else self.replicas[index].now_s
+
+    def _advance(self, until_s: float = inf) -> bool:
+        """One request sent, or one replica up to its next event; False if there is nothing left to do.
+
+        No step begins at ``until_s`` or later.
+        """
+        index, due_s = self._behind(), self._clients.due_s
+        behind_s = inf if index is None else self.replicas[index].now_s
+        self._loads.settle(min(behind_s, due_s))
+        if due_s <= behind_s and due_s < inf:
+            self._send(self._clients.pop())
+            return True
+        if index is None:
+            return False
+        replica = self.replicas[index]
+        others = (min(other.answer_s, until_s) for other in self.replicas if other is not replica)
+        self._clients.replica = index
+        self._clients.horizon_s = min(others, default=until_s)
+        before = replica.ended_sessions
+        replica.advance()
+        if replica.ended_sessions > before:
+            self._to_end -= replica.ended_sessions - before
+            self._end_s = max(self._end_s, replica.now_s)
+        self._loads.note(replica.now_s, index, replica.load_tokens)
+        return True
+
+    def _send(self, client: Client) -> None:
+        turn = client.trace.turns[client.sent]
+        block_size = self.replicas[0].engine.block_size
+        lookup_blocks = turn.blocks[: (turn.prompt_tokens - 1) // block_size]
+        index = self._balancer.choose(Arrival(client.session, lookup_blocks))
+        replica = self.replicas[index]
+        if client.number in self._measured:
+            self._note_measured(client, index)
+        replica.receive(client)
+        self._loads.note(replica.now_s, index, replica.load_tokens)
+
+    def _note_measured(self, client: Client, index: int) -> None:
+        """A measured session sends to the replica ``index``; time counts from the first time on."""
+        if self._since is None:
+            self._since = [replica.counts() for replica in self.replicas]
+            self._since_s = max(client.due_s, self.replicas[index].now_s)
+            self._loads.begin(self._since_s)
+        if self._last.get(client.number, index) != index:
+            self._moves[client.number] = self._moves.get(client.number, 0) + 1
+        self._last[client.number] = index
