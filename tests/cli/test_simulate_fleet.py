@@ -14,8 +14,8 @@ from tests.cli.test_commands import one_line
 
 KEYS = [
     "balancer", "replicas", "scheduling", "eviction", "sessions_per_replica", "seed", "overall",
-    "served_tokens", "queue_wait_s",
-    "hot_spot_share", "moves", "moved_sessions", "gain", "gain_kept", "per_replica",
+    "served_tokens", "queue_wait_s", "hot_spot_share", "moves", "moved_sessions", "gain", "gain_kept",
+    "per_replica",
 ]  # fmt: skip
 SMALL = ("--profile", "cpu-smollm2", "--capacity-tokens", "320", "--sessions", "2")
 ALL = "round-robin,least-loaded,sticky,longest-prefix,prefix-bounded"

@@ -18,17 +18,20 @@ from keepwarm.serving.rules import EVICTIONS
 from keepwarm.serving.simulate import simulate
 from keepwarm.workload.base import SessionTrace, Workload
 from tests.serving.runs import BLOCK, sessions
+from tests.serving.test_simulate import WORKLOAD
+from tests.serving.test_timeline import MODEL
 
-SERVER = ServingOptions(profile=load_profile("cpu-smollm2"), capacity_tokens=BLOCK * 18, step_tokens=24)
-RULES = [name for name in EVICTIONS if name != "cachewise"]  # its rule is that of oracle, by a model
+SERVER = ServingOptions(
+    profile=load_profile("cpu-smollm2"), capacity_tokens=BLOCK * 18, step_tokens=24, reuse_model=MODEL
+)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     traces=sessions(18),
     balancer=st.sampled_from(sorted(BALANCERS)),
     order=st.sampled_from(sorted(ORDERS)),
-    eviction=st.sampled_from(RULES),
+    eviction=st.sampled_from(EVICTIONS),
     population=st.sampled_from(Population),
     seed=st.integers(0, 9),
 )
@@ -56,8 +59,6 @@ def test_one_replica_is_the_server(
 
 @pytest.mark.parametrize("order", sorted(ORDERS))
 def test_host_memory_too(order: str) -> None:
-    from tests.serving.test_simulate import WORKLOAD
-
     profile = load_profile("l4-qwen3-4b")
     server = ServingOptions(
         profile=profile, capacity_tokens=1600, sessions=9, host_memory_gib=0.01, scheduling=order
