@@ -178,7 +178,7 @@ def has_data(samples: dict[str, list[float]], expr: str) -> bool:
 def unanswered(stack: Stack) -> dict[Query, dict[str, list[float]]]:
     """Load the servers until every query has returned data; those that never did, with what they returned.
 
-    Twice at least, however slow the first round is: what the canary gains is seen when the hot prefix comes back.
+    Twice at least, however slow the first round is: what the canary gains is seen when the prefix comes back.
     """
     waiting: dict[Query, dict[str, list[float]]] = {query: {} for query in dashboard_queries()}
     rounds, deadline = itertools.count(), time.monotonic() + PATIENCE_S
