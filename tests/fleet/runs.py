@@ -18,6 +18,9 @@ from tests.serving.runs import BLOCK, session, turn
 SERVER = ServingOptions(profile=load_profile("cpu-smollm2"), capacity_tokens=BLOCK * 40, step_tokens=24)
 
 
+STARVING = ("cachewise", "longest-prefix")  # newcomers may wait for ever while others keep coming
+
+
 class Choice(NamedTuple):
     """One request with what the balancer saw before it chose."""
 

@@ -17,6 +17,7 @@ from keepwarm.serving.profile import load_profile
 from keepwarm.serving.rules import EVICTIONS
 from keepwarm.serving.simulate import simulate
 from keepwarm.workload.base import SessionTrace, Workload
+from tests.fleet.runs import STARVING
 from tests.serving.runs import BLOCK, sessions
 from tests.serving.test_simulate import WORKLOAD
 from tests.serving.test_timeline import MODEL
@@ -48,7 +49,7 @@ def test_one_replica_is_the_server(
         SERVER,
         scheduling=order,
         eviction=eviction,
-        population=population,
+        population=Population.TOGETHER if order in STARVING else population,
         seed=seed,
         sessions=min(3, len(traces)),
     )

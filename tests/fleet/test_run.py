@@ -17,12 +17,13 @@ from keepwarm.fleet.options import FleetOptions
 from keepwarm.fleet.replica import Replica
 from keepwarm.fleet.row import spread
 from keepwarm.fleet.simulate import fleet_cast, simulate_fleet
+from keepwarm.serving.base import RequestId
 from keepwarm.serving.grid import combinations
 from keepwarm.serving.options import Population
 from keepwarm.serving.simulate import simulate
 from keepwarm.workload.base import SessionTrace, Workload
-from tests.fleet.runs import SERVER, fleet, growing, watch
-from tests.serving.runs import BLOCK, sessions
+from tests.fleet.runs import SERVER, STARVING, fleet, growing, watch
+from tests.serving.runs import BLOCK, session, sessions, turn
 
 
 def in_lock_step(replica: Replica) -> None:
@@ -53,7 +54,7 @@ def test_looking_ahead_changes_nothing(
         len(traces),
         scheduling=order,
         eviction=eviction,
-        population=population,
+        population=Population.TOGETHER if order in STARVING else population,
         capacity_tokens=BLOCK * 18,
     )
     ahead = watch(Workload(BLOCK, traces), options)
@@ -71,6 +72,19 @@ def times(served: list) -> list[tuple]:
     return [
         (one.state.request.id, one.arrival_s, one.admitted_s, one.first_token_s, one.end_s) for one in served
     ]
+
+
+def test_a_long_answer_does_not_hide_what_arrives_meanwhile() -> None:
+    """One replica decodes for long; the other's answer is followed by a request to the first at once."""
+    traces = [session("long", turn(8, 100)), session("short", turn(8, 2), turn(9, 2))]
+    watched = watch(Workload(BLOCK, traces), fleet("round-robin", 2, 1, seed=1))
+    sent = [(choice.arrival.session, choice.replica) for choice in watched.choices]
+    assert sent == [("long", 0), ("short", 1), ("short", 0)]
+    by_id = {one.state.request.id: one for one in watched.ledger.ledger.served}
+    after, long = by_id[RequestId("short/1")], by_id[RequestId("long/0")]
+    step_s = (long.end_s - long.first_token_s) / 99
+    assert after.end_s < long.end_s
+    assert 0 <= after.queue_wait_s < 3 * step_s
 
 
 def test_replicas_apart_are_servers_apart() -> None:

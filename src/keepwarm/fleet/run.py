@@ -54,8 +54,8 @@ class Fleet:
         """Mutates."""
         while self._to_end and self._advance():
             pass
-        while self._behind_s() < self._end_s:  # replicas that are not yet where the last session ended
-            self._advance(self._end_s)
+        while self._behind_s() < self._end_s:  # no further: who replaces the last session is due then
+            self._advance()
         before = self._since or [Counts()] * len(self.replicas)
         windows = [replica.counts().since(then) for replica, then in zip(self.replicas, before, strict=True)]
         window_s = self._end_s - self._since_s
@@ -80,11 +80,8 @@ class Fleet:
         index = self._behind()
         return inf if index is None else self.replicas[index].now_s
 
-    def _advance(self, until_s: float = inf) -> bool:
-        """One request sent, or one replica up to its next event; False if there is nothing left to do.
-
-        No step begins at ``until_s`` or later.
-        """
+    def _advance(self) -> bool:
+        """One request sent, or one replica up to its next event; False if there is nothing left to do."""
         index, due_s = self._behind(), self._clients.due_s
         behind_s = inf if index is None else self.replicas[index].now_s
         self._loads.settle(min(behind_s, due_s))
@@ -94,9 +91,9 @@ class Fleet:
         if index is None:
             return False
         replica = self.replicas[index]
-        others = (min(other.answer_s, until_s) for other in self.replicas if other is not replica)
+        others = (other.answer_s for other in self.replicas if other is not replica)
         self._clients.replica = index
-        self._clients.horizon_s = min(others, default=until_s)
+        self._clients.horizon_s = min(others, default=inf)
         before = replica.ended_sessions
         replica.advance()
         if replica.ended_sessions > before:
