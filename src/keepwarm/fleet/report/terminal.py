@@ -14,7 +14,7 @@ from keepwarm._text import count, percent
 from keepwarm.fleet.report.base import FleetReport
 from keepwarm.fleet.row import FleetRow
 from keepwarm.serving.report.base import ServingReport
-from keepwarm.serving.report.terminal import _header
+from keepwarm.serving.report.terminal import header
 
 
 class _Column(NamedTuple):
@@ -73,7 +73,7 @@ def render_report(report: FleetReport, *, width: int, colour: bool) -> str:
 
 def _facts(report: FleetReport, width: int) -> Iterator[tuple[str, str | Text]]:
     servers = ServingReport(input=report.input, server=report.server, conditions=report.conditions, rows=())
-    yield from _header(servers, width)
+    yield from header(servers, width)
     same = [column for column in _SETTINGS if len(set(map(column.cell, report.rows))) == 1]
     if same:
         yield "all rows", ", ".join(f"{column.title} {column.cell(report.rows[0])}" for column in same)

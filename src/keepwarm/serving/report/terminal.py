@@ -21,7 +21,7 @@ def render_report(report: ServingReport, *, width: int, colour: bool) -> str:
     """The whole report as text of ``width`` columns."""
     parts: list[RenderableType] = [
         heading("keepwarm: agent sessions on a modelled server (simulated)"),
-        facts(_header(report, width)),
+        facts(header(report, width)),
         Text(),
         heading("By order, eviction, sessions and seed (simulated; times in seconds)"),
         _table(report),
@@ -34,7 +34,8 @@ def render_report(report: ServingReport, *, width: int, colour: bool) -> str:
     return to_text(Group(*parts), width=width, colour=colour)
 
 
-def _header(report: ServingReport, width: int) -> Iterator[tuple[str, str | Text]]:
+def header(report: ServingReport, width: int) -> Iterator[tuple[str, str | Text]]:
+    """What was simulated on what, as lines of facts of ``width`` columns."""
     given, server = report.input, report.server
     yield "trace", Text(shorten(visible(given.path), width - 12), style="bold")
     yield "", f"{counted(given.sessions, 'session')}, {counted(given.requests, 'request')}"
