@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from tests.deploy.compose import DEPLOY
+from tests.deploy.mutants import is_noticed
 
 REPOSITORY = DEPLOY.parent
 RULES = DEPLOY / "prometheus" / "alerts.yml"
@@ -61,13 +62,7 @@ def test_promtool_has_nothing_to_say(promtool: Path, arguments: tuple[str | Path
     ],
 )
 def test_the_cases_notice_a_rule_that_is_wrong(promtool: Path, tmp_path: Path, good: str, bad: str) -> None:
-    text = RULES.read_text()
-    assert good in text
-    (tmp_path / "alerts.yml").write_text(text.replace(good, bad))
-    cases = CASES.read_text().replace("../../deploy/prometheus/alerts.yml", "alerts.yml")
-    (tmp_path / "cases.yml").write_text(cases)
-    done = subprocess.run([promtool, "test", "rules", tmp_path / "cases.yml"], capture_output=True, text=True)
-    assert done.returncode != 0
+    assert is_noticed(promtool, tmp_path, RULES, CASES, good, bad)
 
 
 def test_every_alert_has_cases_in_which_it_fires_and_in_which_it_is_quiet() -> None:
