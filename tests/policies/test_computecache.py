@@ -320,9 +320,9 @@ class TestWorkPerAllocation:
         )
         policy.on_free(cache(policy, range(1, 2_001), hits=1))
         read: list[CachedBlock] = []
-        keep_value = BlockUses.keep_value
+        keep_values = BlockUses.keep_values
         monkeypatch.setattr(
-            BlockUses, "keep_value", lambda uses, block: (read.append(block), keep_value(uses, block))[1]
+            BlockUses, "keep_values", lambda uses, blocks: (read.extend(blocks), keep_values(uses, blocks))[1]
         )
         policy.on_allocate(7, FULL)
         assert read == [block(each) for each in range(1, 7 + 3 + 5)]
@@ -364,7 +364,7 @@ class TestWorkPerAllocation:
                 )
 
             def _unused_blocks(self, block_id: BlockId) -> int:
-                return self.allocated_blocks - self._allocated_at_hit[block_id]
+                return self.allocated_blocks - self._uses.last_hit(block_id)
 
             def pop_victim(self) -> CachedBlock:
                 probation, _ = parts(self)

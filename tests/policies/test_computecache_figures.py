@@ -6,7 +6,7 @@ of 16 tokens; of a pool's blocks one is the null block.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import count
 from math import inf
@@ -19,7 +19,7 @@ from keepwarm.cache.load import load_trace
 from keepwarm.cache.options import TraceOptions
 from keepwarm.cache.pool import BlockPool
 from keepwarm.cache.replay import replay
-from keepwarm.policies.base import BlockHash, VictimOrder
+from keepwarm.policies.base import BlockHash, CachedBlock, VictimOrder
 from keepwarm.policies.computecache import SCAN_LIMIT, ComputeCache
 from keepwarm.policies.computecache_window import ComputeCacheWindow
 from keepwarm.policies.keep_value import BlockUses
@@ -132,8 +132,11 @@ def test_many_keep_values_cost_a_prompt_its_head(shared: Path, monkeypatch: pyte
     assert of_many < in_lru_order - 9
     assert of_few > in_lru_order - 1.5
 
-    keep_value = BlockUses.keep_value
-    monkeypatch.setattr(
-        BlockUses, "keep_value", lambda uses, block: keep_value(uses, block) - 2 * block.depth_blocks
-    )
+    keep_values = BlockUses.keep_values
+
+    def less_for_depth(uses: BlockUses, blocks: Sequence[CachedBlock]) -> list[int]:
+        values = keep_values(uses, blocks)
+        return [value - 2 * block.depth_blocks for value, block in zip(values, blocks, strict=True)]
+
+    monkeypatch.setattr(BlockUses, "keep_values", less_for_depth)
     assert hit_percent(64) > in_lru_order - 1  # depth counts against a block now

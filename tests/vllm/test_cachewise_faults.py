@@ -17,7 +17,6 @@ from keepwarm.policies.sessions import ReuseRank, SessionId, Tier
 from keepwarm.scheduling.sessions import MOST_SESSIONS
 from keepwarm.serving.base import ServerConfig
 from keepwarm.vllm.counters import Counters, private_counters
-from keepwarm.vllm.keeper import Keeper
 from keepwarm.vllm.pool import attach
 from keepwarm.vllm.session_order import SessionOrder
 from tests.vllm.cachewise import NEVER, PATIENT, CacheWiseServer
@@ -25,6 +24,7 @@ from tests.vllm.real import Call
 from tests.vllm.test_faults import (
     FAULTS,
     NAMES,
+    STEPS,
     Fault,
     Messages,
     check_list,
@@ -62,7 +62,7 @@ def own(made: CacheWiseServer) -> dict[str, Any]:
 KINDS: dict[str, list[str]] = {
     "order": methods(SessionOrder),
     "policy": [name for name in methods(CacheWise) if not name.startswith("_")],
-    "keeper": [name for name in methods(Keeper) if name.startswith("_")],
+    "keeper": STEPS,
 }
 
 

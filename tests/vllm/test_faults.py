@@ -189,7 +189,7 @@ def inject(owner: Any, name: str, fault: Fault) -> list[int]:
 
     setattr(owner, name, counting)
     if name == "on_allocate":  # let nothing be said to be decided without it
-        owner.quiet_until = lambda: 0
+        owner.front = lambda: (None, 0)
     return calls
 
 
@@ -197,6 +197,10 @@ def methods(kind: type) -> list[str]:
     """Of the class and of those it is made of, but for Python's own."""
     found = inspect.getmembers(kind, inspect.isfunction)
     return [name for name, _ in found if not name.startswith("__")]
+
+
+GUARDED = ("freed_watched", "keep", "note_protected", "plan", "unwatch")
+STEPS = [name for name in methods(Keeper) if name.startswith("_") or name in GUARDED]
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=NAMES)
@@ -220,10 +224,10 @@ def test_a_fault_in_any_method_of_the_policy(rule: Rule, fault: Fault, messages:
 
 
 @pytest.mark.parametrize("fault", [raises, now_and_then(raises)], ids=["always", "sometimes"])
-@pytest.mark.parametrize("name", [name for name in methods(Keeper) if name.startswith("_")])
+@pytest.mark.parametrize("name", STEPS)
 @pytest.mark.parametrize("rule", RULES)
 def test_a_fault_in_any_step_of_the_keeper(rule: Rule, name: str, fault: Fault, messages: Messages) -> None:
-    """Its public methods have the guards; the steps inside them are private."""
+    """Those that are called within a guard, its own or that of the pool or the queue."""
     counters = private_counters()
     server = hooked_server(settings(rule)._replace(log_every=3), counters)
     inject(server.pool.computecache.keeper, name, fault)
@@ -274,7 +278,7 @@ def _page(directory: Path) -> str:
     return generate_latest(registry).decode()
 
 
-@pytest.mark.parametrize("name", ["on_allocate", "on_free", "use", "take", "forget", "demote"])
+@pytest.mark.parametrize("name", ["on_allocate", "keep", "use", "take", "forget", "demote"])
 def test_a_policy_that_trips_anywhere_leaves_a_whole_list(name: str) -> None:
     if not hasattr(BoundaryOrder, name):
         pytest.fail(f"the policy has no {name}: name what took its place")
@@ -292,6 +296,7 @@ def test_without_a_decision_the_head_of_the_list_is_taken() -> None:
     serve(server, seed=7)
     inject(server.pool.computecache.keeper.policy, "on_allocate", raises)
     server.pool.computecache.keeper.quiet_until = 0
+    server.pool.computecache.keeper.plan()
     head = [block.block_id for block in server.pool.free_block_queue.get_all_free_blocks()][:5]
     assert [block.block_id for block in server.pool.get_new_blocks(5)] == head
     assert faults(counters) == {"allocate": 1}

@@ -33,7 +33,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Container, Iterator, Sequence
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heapreplace
 from itertools import chain, islice
 
 from keepwarm.policies._held import check_not_held
@@ -98,7 +98,6 @@ class ComputeCache(VictimOrder):
         self._uses = BlockUses(half_life_ticks=capacity_blocks if hits_decay else None, weights=weights)
         self.scanned_blocks = 0  # keep values read so far
         self.allocated_blocks = 0
-        self._allocated_at_hit: dict[BlockId, int] = {}
         self._probation: OrderedDict[BlockId, CachedBlock] = OrderedDict()
         self._protected: OrderedDict[BlockId, CachedBlock] = OrderedDict()
 
@@ -120,7 +119,7 @@ class ComputeCache(VictimOrder):
         if len(self._protected) > self._most_protected:
             return 0
         first = next(iter(self._protected), None)
-        return math.inf if first is None else self._allocated_at_hit[first] + self._stale_blocks
+        return math.inf if first is None else self._uses.last_hit(first) + self._stale_blocks
 
     def take(self, block: BlockId) -> bool:
         """Let go of a block wherever it stands; False if it is not held. Mutates; O(1)."""
@@ -139,6 +138,11 @@ class ComputeCache(VictimOrder):
         """Place a protected block just before the boundary. Mutates; O(1)."""
         self._probation[block.id] = self._protected.pop(block.id)
 
+    def demote_in_turn(self, blocks: Sequence[CachedBlock]) -> None:
+        """``demote`` of each, all of them protected. Mutates; O(len(blocks))."""
+        for block in blocks:
+            self.demote(block)
+
     def on_free(self, blocks: Sequence[CachedBlock]) -> None:
         """Into the part that its hits say, at the end of it."""
         check_not_held(blocks, self._probation)
@@ -155,23 +159,22 @@ class ComputeCache(VictimOrder):
 
     def count_hit(self, block: BlockId) -> None:
         """A block that stands in no part is hit. Mutates; O(1)."""
-        self._uses.hit(block)
-        self._allocated_at_hit[block] = self.allocated_blocks
+        self._uses.hit(block, self.allocated_blocks)
 
     def on_allocate(self, new_blocks: int, blank_blocks: int) -> None:  # noqa: ARG002 - blank ones turn over too
         """Move the boundary: first for stale blocks, then for the share; bounded by the blocks asked for."""
         self.allocated_blocks += new_blocks
         left = new_blocks + self._extra_demotions
-        allocated_at_hit, stale_since = self._allocated_at_hit, self.allocated_blocks - self._stale_blocks
-        while left and self._protected:
-            first = next(iter(self._protected))
-            if allocated_at_hit[first] > stale_since:
+        stale_since = self.allocated_blocks - self._stale_blocks
+        while left:
+            first = self.first_protected
+            if first is None or self._uses.last_hit(first.id) > stale_since:
                 break
-            self.demote(self._protected[first])
+            self.demote(first)
             left -= 1
         count = min(left, len(self._protected) - self._most_protected)
         if count > 0:
-            self._demote_lowest(count)
+            self.demote_in_turn(self._lowest(count))
 
     def pop_victim(self) -> CachedBlock:
         """Take the head: of probation, else of the protected part."""
@@ -185,7 +188,6 @@ class ComputeCache(VictimOrder):
     def forget(self, block: BlockId) -> None:
         """The content of a block is lost. Mutates; O(1)."""
         self._uses.forget(block)
-        self._allocated_at_hit.pop(block, None)
 
     def on_reset(self) -> list[BlockId]:
         """Empty both parts, head first; all counts start anew."""
@@ -193,23 +195,19 @@ class ComputeCache(VictimOrder):
         self._probation.clear()
         self._protected.clear()
         self._uses.clear()
-        self._allocated_at_hit.clear()
         self.allocated_blocks = 0
         return blocks
 
-    def _demote_lowest(self, count: int) -> None:
-        """Demote the lowest of the first ``scan_limit``, ``count`` times over; a heap holds that window."""
+    def _lowest(self, count: int) -> list[CachedBlock]:
+        """The lowest of the first ``scan_limit``, ``count`` times over; a heap holds that window."""
         blocks = list(islice(self._protected.values(), self._scan_limit + count - 1))
         self.scanned_blocks += len(blocks)
-        ranked = [(self._uses.keep_value(block), at) for at, block in enumerate(blocks)]
+        ranked = list(zip(self._uses.keep_values(blocks), range(len(blocks)), strict=True))
         window = ranked[: self._scan_limit]
-        behind_window = iter(ranked[self._scan_limit :])
         heapify(window)
-        for _ in range(count):
-            _, at = heappop(window)
-            self.demote(blocks[at])
-            for next_in in islice(behind_window, 1):
-                heappush(window, next_in)
+        lowest = [blocks[heapreplace(window, behind)[1]] for behind in ranked[self._scan_limit :]]
+        lowest.extend(blocks[heappop(window)[1]] for _ in range(count - len(lowest)))
+        return lowest
 
     def __iter__(self) -> Iterator[BlockId]:
         return chain(self._probation, self._protected)

@@ -7,7 +7,7 @@ any block, since the block's own last hit or, before its first, since it was cac
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import NamedTuple
 
 from keepwarm.policies.base import BlockId, CachedBlock
@@ -38,67 +38,82 @@ class BlockUses:
         self._weights = weights
         self._half_life_ticks = half_life_ticks
         self._clock = 0
-        self._hits: dict[BlockId, int] = {}  # blocks hit at least once
-        self._used_at: dict[BlockId, int] = {}
+        # Of each block that was hit: its hits, and the clock and the caller's ``now`` at the last one. One
+        # plain tuple, as what stands apart is read apart, from memory, when a server is busy.
+        self._hit: dict[BlockId, tuple[int, int, int]] = {}
+        self._cached_at: dict[BlockId, int] = {}
 
     def cached(self, block: BlockId) -> None:
         """The block got its hash: its age counts from here."""
-        self._used_at[block] = self._clock
+        self._cached_at[block] = self._clock
+        if block in self._hit:
+            hits, _, now = self._hit[block]
+            self._hit[block] = hits, self._clock, now
 
-    def hit(self, block: BlockId) -> None:
-        """The block is hit: the clock ticks, and its age is 0 now."""
-        hits = self._hits_left(block)
+    def hit(self, block: BlockId, now: int = 0) -> None:
+        """The block is hit, at ``now`` on a clock of the caller's: the clock here ticks, and its age is 0."""
+        hits = 0
+        if block in self._hit:
+            hits, used_at, _ = self._hit[block]
+            if self._half_life_ticks is not None:
+                hits >>= (self._clock - used_at) // self._half_life_ticks
         self._clock += 1
-        self._used_at[block] = self._clock
-        self._hits[block] = min(hits + 1, MOST_HITS)
+        self._hit[block] = min(hits + 1, MOST_HITS), self._clock, now
 
-    def hit_in_turn(self, blocks: Sequence[BlockId]) -> None:
+    def hit_in_turn(self, blocks: Sequence[BlockId], now: int = 0) -> None:
         """``hit`` of each, in one call."""
         if self._half_life_ticks is not None:
             for block in blocks:
-                self.hit(block)
+                self.hit(block, now)
             return
-        hits, used_at, clock = self._hits, self._used_at, self._clock
+        all_hit, clock = self._hit, self._clock
         for block in blocks:
             clock += 1
-            used_at[block] = clock
-            count = hits.get(block, 0)
-            hits[block] = count + 1 if count < MOST_HITS else MOST_HITS  # min() costs more
+            hit = all_hit.get(block)
+            all_hit[block] = 1 if hit is None else min(hit[0] + 1, MOST_HITS), clock, now
         self._clock = clock
 
     def was_hit(self, block: BlockId) -> bool:
         """Whether the block was hit at least once since it was cached."""
-        return block in self._hits
+        return block in self._hit
+
+    def last_hit(self, block: BlockId) -> int:
+        """The ``now`` of the last hit of a block; ``KeyError`` if it was never hit."""
+        return self._hit[block][2]
 
     @property
     def hit_blocks(self) -> Container[BlockId]:
         """The blocks hit at least once since they were cached; always up to date."""
-        return self._hits.keys()
+        return self._hit.keys()
 
     def keep_value(self, block: CachedBlock) -> int:
         """Higher is better kept. Does not mutate."""
-        hits = self._hits_left(block.id)
-        weights = self._weights
-        value = hits * weights.reuse + min(block.depth_blocks, MOST_DEPTH_BLOCKS) * weights.depth
-        value -= min(self._age(block.id), MOST_AGE_TICKS) * weights.age
-        return value if hits else value - weights.quick_demote_penalty
+        return self.keep_values((block,))[0]
+
+    def keep_values(self, blocks: Iterable[CachedBlock]) -> list[int]:
+        """``keep_value`` of each, in one call. Does not mutate; O(len(blocks))."""
+        reuse, depth, age, quick_demote_penalty = self._weights
+        all_hit, clock, half_life_ticks = self._hit, self._clock, self._half_life_ticks
+        values = []
+        for block in blocks:
+            hit = all_hit.get(block.id)
+            hits, used_at = hit[:2] if hit is not None else (0, self._cached_at.get(block.id, clock))
+            age_ticks = clock - used_at
+            if half_life_ticks is not None:
+                hits >>= age_ticks // half_life_ticks
+            value = hits * reuse
+            value += min(block.depth_blocks, MOST_DEPTH_BLOCKS) * depth - min(age_ticks, MOST_AGE_TICKS) * age
+            values.append(value if hits else value - quick_demote_penalty)
+        return values
 
     def forget(self, block: BlockId) -> None:
         """The content of the block is lost."""
-        self._hits.pop(block, None)
-        self._used_at.pop(block, None)
+        self._hit.pop(block, None)
+        if self._cached_at:
+            self._cached_at.pop(block, None)
 
     def clear(self) -> None:
         """Forget all blocks; the clock starts anew."""
         self._clock = 0
-        self._hits.clear()
-        self._used_at.clear()
-
-    def _age(self, block: BlockId) -> int:
-        return self._clock - self._used_at.get(block, self._clock)
-
-    def _hits_left(self, block: BlockId) -> int:
-        hits = self._hits.get(block, 0)
-        if self._half_life_ticks is None:
-            return hits
-        return hits >> (self._age(block) // self._half_life_ticks)
+        self._hit.clear()
+        self._cached_at.clear()

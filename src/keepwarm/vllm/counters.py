@@ -12,7 +12,7 @@ import mmap
 import os
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -59,6 +59,8 @@ _NAMES = (
     *(f"decisions_up_to_{bound}_ns" for bound in (*BOUNDS_NS, "any")),
 )
 SLOT = {name: index for index, name in enumerate(_NAMES)}
+UNHASHED, NEVER_HIT, HIT = (SLOT[f"evicted_{name}"] for name in EVICTION_CLASSES)
+REORDERED = SLOT["reordered_decisions"]
 _SIZE = 8 * len(_NAMES)
 _DECISION_TIME = SLOT["decision_time_ns"]
 _FIRST_BUCKET = SLOT[f"decisions_up_to_{BOUNDS_NS[0]}_ns"]
@@ -72,11 +74,12 @@ class Counters:
         self._shared = shared
         self.words = [0] * len(_NAMES)
         self.times_ns: list[int] = []  # of searches for blocks to move, not counted yet
+        self.on_read: list[Callable[[], None]] = []  # bring words up to date; they never raise
         self.set("layout", _LAYOUT)
 
     def publish(self) -> None:
         """Let readers see the counts as they are now. O(words + times since the last time)."""
-        self._count_times()
+        self._count_rest()
         self._shared[:] = memoryview(array("Q", self.words))
 
     def add(self, name: str, amount: int = 1) -> None:
@@ -92,10 +95,17 @@ class Counters:
 
     def get(self, name: str) -> int:
         """O(times since the last time)."""
-        self._count_times()
+        self._count_rest()
         return self.words[SLOT[name]]
 
-    def _count_times(self) -> None:
+    def read(self) -> dict[str, int]:
+        """By name; one look for them all. O(words + times since the last time)."""
+        self._count_rest()
+        return dict(zip(_NAMES, self.words, strict=True))
+
+    def _count_rest(self) -> None:
+        for bring_up_to_date in self.on_read:
+            bring_up_to_date()
         times_ns, words = self.times_ns, self.words
         if times_ns:
             words[_DECISION_TIME] += sum(times_ns)

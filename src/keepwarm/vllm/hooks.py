@@ -1,28 +1,32 @@
-"""What a hooked pool tells: counters in both modes, and the keeper while the policy is active."""
+"""What a hooked pool tells: counters in both modes, and the keeper while the policy is active.
+
+The usual case of each hook is not here, but in ``classes.py``.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from time import monotonic
 from typing import Any
 
-from keepwarm.policies.base import BlockId
-from keepwarm.vllm.counters import EVICTION_CLASSES, MODES, SLOT, Counters
+from keepwarm.vllm.counters import HIT, MODES, NEVER_HIT, SLOT, Counters
 from keepwarm.vllm.faults import Faults
-from keepwarm.vllm.keeper import REORDERED, Keeper
+from keepwarm.vllm.keeper import Keeper
 from keepwarm.vllm.orders import MakeOrder, make_order
+from keepwarm.vllm.quick import Quick, Turnover
 from keepwarm.vllm.requested import EvictedHashes
 from keepwarm.vllm.settings import Settings
 from keepwarm.vllm.stock import Block, Pool
+from keepwarm.vllm.victims import Victims
 
 logger = logging.getLogger("vllm.computecache")
 
 LEAST_REMEMBERED_HASHES = 16_384  # evicted ones, beside as many as the pool has blocks
-TICK_EVERY = 64  # allocations: so often counts are published, and a decision that looks at nothing is timed
+TICK_EVERY = 256  # blocks: so often counts are published, and a decision that looks at nothing is timed
 PUBLISH_EVERY_S = 0.1  # where requests end more often than that
 _DECISIONS = SLOT["decisions"]
-_UNHASHED, _NEVER_HIT, _HIT = (SLOT[f"evicted_{name}"] for name in EVICTION_CLASSES)
 _REQUESTED = SLOT["evicted_then_requested_tokens"]
 
 
@@ -36,75 +40,70 @@ class Hooks:
         self._queue = pool.free_block_queue
         self._words = counters.words
         self._counters = counters
-        self._idle_blocks = pool.num_gpu_blocks - 1  # all but the null block are free
-        self._was_hit = bytearray(pool.num_gpu_blocks)
         self.lost = EvictedHashes(max(pool.num_gpu_blocks, LEAST_REMEMBERED_HASHES))
+        self.quick = Quick(pool, counters.words, self.lost)
+        self._was_hit = self.quick.was_hit
         self.faults = Faults(counters, settings.fault_limit, self.trip)
         self.keeper: Keeper | None = None
         if settings.mode == "active":
-            self.keeper = Keeper(pool, settings, counters, self.faults, make_order)
-        # What decoding fills nobody asked for; it is asked for when it comes back in a prompt.
-        self.hears_of_answers = self.keeper is not None and self.keeper.is_aged_by_caching
-        self._allocations = 0
-        self._due = 1  # the allocation with which the next tick comes
-        self._published_s = 0.0
+            self.keeper = Keeper(pool, settings, counters, self.faults, self.quick, make_order)
+            self.quick.clock = self.keeper.policy
+            self.quick.victims = Victims(pool.free_block_queue, self.quick, self.keeper)
+            self.quick.hears_of_answers = self.keeper.is_aged_by_caching
+        self._counted_at = 0  # on the clock: allocations until then are counted
+        counters.on_read.append(self._bring_up_to_date)
 
     def allocating(self, new_blocks: int) -> None:
-        """So many blocks are about to be taken from the head of the free list; what they hold is lost."""
+        """So many blocks are about to be taken from the head of the free list; something is due before."""
         try:
-            self._allocations = allocations = self._allocations + 1
-            is_due = allocations >= self._due
-            keeper, words = self.keeper, self._words
+            allocated_blocks = self._count() + new_blocks
+            keeper, quick = self.keeper, self.quick
+            is_due = allocated_blocks >= quick.tick_at
             if keeper is not None:
-                words[_DECISIONS] += 1
-                policy = keeper.policy
-                allocated_blocks = policy.allocated_blocks + new_blocks
-                if allocated_blocks < keeper.quiet_until and not is_due:
-                    policy.allocated_blocks = allocated_blocks
-                else:
+                self._words[_DECISIONS] += 1
+                if is_due or allocated_blocks >= keeper.quiet_until:
+                    self._counted_at = allocated_blocks
                     keeper.decide(new_blocks)
-            block = self._queue.fake_free_list_head.next_free_block
-            block_id = block.block_id
-            # Decoding takes one block at a time: vLLM's busiest path, where each call more costs.
-            if new_blocks != 1 or self._was_hit[block_id] or (keeper is not None and keeper.hears_all):
-                self._taking(new_blocks, block)
-            elif (block_hash := block._block_hash) is None:
-                words[_UNHASHED] += 1
-            else:
-                self.lost.recent[block_hash] = None
-                words[_NEVER_HIT] += 1
-                if keeper is not None and keeper.freed_at[block_id] > keeper.protected_freed_at:
-                    words[REORDERED] += 1
+            # A policy has counted too, unless it failed. The allocation is counted above, so not once more.
+            quick.clock.allocated_blocks = self._counted_at = quick.due_at = allocated_blocks
+            quick.left = 0
+            (quick.victims or quick).take(new_blocks, quick.head.next_free_block)
             if is_due:
                 self._tick()
         except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
             self.faults.note("evict", error)
+        self._plan()
 
-    def _taking(self, new_blocks: int, block: Block) -> None:
-        """Any number of blocks from ``block`` on, of any class."""
-        cached: list[Block] = []
-        hit: list[Block] = []
-        was_hit, lost, words, keeper = self._was_hit, self.lost.recent, self._words, self.keeper
-        for _ in range(new_blocks):
-            block_hash = block._block_hash
-            if block_hash is not None:
-                cached.append(block)
-                lost[block_hash] = None
-                if was_hit[block.block_id]:
-                    hit.append(block)
-                    was_hit[block.block_id] = 0
-            block = block.next_free_block
-        if len(lost) >= self.lost.half:
-            self.lost.turn()
-        words[_NEVER_HIT] += len(cached) - len(hit)
-        if hit or len(cached) != new_blocks:
-            words[_HIT] += len(hit)
-            words[_UNHASHED] += new_blocks - len(cached)
-        if keeper is not None:
-            if hit or keeper.hears_all:
-                keeper.taking(new_blocks, cached, hit, block)
-            elif cached and keeper.freed_at[cached[-1].block_id] > keeper.protected_freed_at:
-                words[REORDERED] += 1
+    def _count(self) -> int:
+        """The allocations that were made without a word here: one block each, but for ``more_blocks``.
+
+        What the clock shows, which is right from here on.
+        """
+        quick = self.quick
+        allocated_blocks = quick.set_clock()
+        if self.keeper is not None:
+            self._words[_DECISIONS] += max(0, allocated_blocks - self._counted_at - quick.more_blocks)
+        self._counted_at, quick.more_blocks = allocated_blocks, 0
+        return allocated_blocks
+
+    def _bring_up_to_date(self) -> None:
+        """The words, before they are read."""
+        with suppress(Exception):  # a fault would be counted in the words, too
+            self._count()
+            if self.keeper is not None:
+                self.keeper.count_protected()
+
+    def _plan(self) -> None:
+        """Until when blocks may be taken without a word here; the clock may have been set."""
+        quick, keeper = self.quick, self.keeper
+        self._counted_at, quick.more_blocks = quick.clock.allocated_blocks, 0
+        try:
+            if keeper is None:
+                quick.plan(quick.tick_at)
+            else:
+                keeper.plan()
+        except Exception:  # noqa: BLE001 - noted where the policy said it
+            quick.left, quick.due_at = 0, self._counted_at
 
     def _tick(self) -> None:
         """What is done now and then: let readers see the counts, log, keep what is remembered small."""
@@ -113,35 +112,19 @@ class Hooks:
         if keeper is not None:
             if decisions >= keeper.log_at:
                 keeper.log()
-            wait = min(wait, keeper.log_at - decisions)
-        self._due = self._allocations + max(1, wait)
+            wait = max(1, min(wait, keeper.log_at - decisions))
+        self.quick.tick_at = self.quick.clock.allocated_blocks + wait
         if len(self.lost.recent) >= self.lost.half:
             self.lost.turn()
-        self._counters.publish()
+        if (now_s := monotonic()) >= self.quick.publish_at_s:
+            self._publish(now_s)
 
-    def touched(self, blocks: Sequence[Block]) -> None:
-        """A request uses blocks; those without a hash hold nothing that could have been hit."""
+    def cached(self, blocks: Sequence[Block], *, is_prompt: bool) -> None:
+        """These got their hashes, some perhaps before; of prompts also what was evicted and is asked for."""
         try:
-            was_hit, keeper = self._was_hit, self.keeper
-            hit: list[BlockId] = []
-            for block in blocks:
-                if block._block_hash is not None:
-                    was_hit[block.block_id] = 1
-                    hit.append(block.block_id)
-            if keeper is not None and blocks:
-                used = hit if len(hit) == len(blocks) else [block.block_id for block in blocks]
-                keeper.used(used, hit)
-        except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
-            self.faults.note("hit", error)
-
-    def cached(self, request: Any, blocks: Sequence[Block], first_token: int) -> None:
-        """``blocks`` got their hashes, some perhaps before; the first of them begins at ``first_token``."""
-        try:
-            if first_token < request.num_prompt_tokens:
-                lost = self.lost
-                recent, older = lost.recent, lost.older
+            if is_prompt:
                 for block in blocks:
-                    if (block_hash := block._block_hash) in recent or block_hash in older:
+                    if self.lost.holds(block._block_hash):
                         self._requested_again(block)
             if self.keeper is not None and self.keeper.is_aged_by_caching:
                 self.keeper.cached(blocks)
@@ -173,7 +156,7 @@ class Hooks:
         try:
             for block_hash, block in contents:
                 self.lost.recent[block_hash] = None
-                self._words[_HIT if self._was_hit[block.block_id] else _NEVER_HIT] += 1
+                self._words[HIT if self._was_hit[block.block_id] else NEVER_HIT] += 1
                 self._was_hit[block.block_id] = 0
                 if self.keeper is not None:
                     self.keeper.evicted(block)
@@ -181,18 +164,16 @@ class Hooks:
             self.faults.note("evict", error)
 
     def freed(self) -> None:
-        """A request has let its blocks go: if it was the last, the counts may stay for long as they are."""
+        """A request has let its blocks go, perhaps the last: the counts may stay for long as they are."""
         try:
-            now_s, is_idle = monotonic(), self._queue.num_free_blocks >= self._idle_blocks
-            if is_idle or now_s >= self._published_s + PUBLISH_EVERY_S:
-                self._published_s = now_s
-                self._counters.publish()
+            self._publish(monotonic())
         except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
             self.faults.note("free", error)
 
     def reset(self) -> None:
         """No block has content any more, because somebody wanted it so."""
         try:
+            self._count()
             self.lost.clear()
             self._was_hit[:] = bytes(len(self._was_hit))
             if self.keeper is not None:
@@ -200,6 +181,12 @@ class Hooks:
             self._counters.publish()
         except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
             self.faults.note("reset", error)
+        self.quick.tick_at = 0
+        self._plan()
+
+    def _publish(self, now_s: float) -> None:
+        self.quick.publish_at_s = now_s + PUBLISH_EVERY_S
+        self._counters.publish()
 
     def _requested_again(self, block: Block) -> None:
         block_hash = block._block_hash
@@ -210,9 +197,13 @@ class Hooks:
 
     def trip(self) -> None:
         """Put the policy away until the engine starts anew: from here on the queue is vLLM's own."""
-        keeper, self.keeper = self.keeper, None
-        if keeper is None:
+        if self.keeper is None:
             return
+        self._count()
+        keeper, self.keeper = self.keeper, None
+        self.quick.clock, self.quick.victims = Turnover(), None
+        self.quick.tick_at = 0
+        self._plan()
         queue: Any = self._queue
         queue.__class__ = type(queue).stock
         self._counters.set("tripped", 1)

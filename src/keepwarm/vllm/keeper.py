@@ -17,24 +17,22 @@ cost least: vLLM is busiest when one-use prompts flood it.
 from __future__ import annotations
 
 import logging
-from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from itertools import islice
 from time import perf_counter_ns
 
-from keepwarm.policies.base import BlockId
+from keepwarm.policies.base import BlockId, CachedBlock
 from keepwarm.vllm.counters import SLOT, Counters
 from keepwarm.vllm.faults import Faults
-from keepwarm.vllm.orders import MakeOrder, cached_block, cached_blocks, make_order
+from keepwarm.vllm.orders import NO_HASH, MakeOrder, cached_block, make_order
+from keepwarm.vllm.quick import Quick
 from keepwarm.vllm.settings import Settings
-from keepwarm.vllm.stock import Block, Pool, free_blocks, insert, move
+from keepwarm.vllm.stock import Block, Pool, insert, move
 
 logger = logging.getLogger("vllm.computecache")
 
 _SCANNED, _DEMOTED = SLOT["scanned_blocks"], SLOT["demoted_blocks"]
-REORDERED, _PROTECTED = SLOT["reordered_decisions"], SLOT["protected_blocks"]
-_NEVER = 1 << 62  # frees, more than there will be
+_PROTECTED = SLOT["protected_blocks"]
 
 
 class Keeper:
@@ -46,11 +44,13 @@ class Keeper:
         settings: Settings,
         counters: Counters,
         faults: Faults,
+        quick: Quick,
         make_order: MakeOrder = make_order,
     ) -> None:
         self._counters = counters
         self._words = counters.words
         self.faults = faults
+        self._quick = quick
         self._queue = pool.free_block_queue
         self._blocks = pool.blocks
         self.watchers = pool._reuse_watchers
@@ -60,15 +60,14 @@ class Keeper:
         self._budget_ns = settings.decision_budget_us * 1000
         self.policy = make_order(pool, settings)
         self.is_aged_by_caching = self.policy.is_aged_by_caching
-        self._hit_blocks = self.policy.hit_blocks
+        self.hit_blocks = self.policy.hit_blocks
         self.hears_all = self.is_aged_by_caching  # every block that is taken, also those never hit
         self.watched: dict[int, None] = {}  # in the list, in its order
-        self.freed_at = array("Q", bytes(8 * pool.num_gpu_blocks))  # by block: frees until then
-        self._frees = 0
+        self.freed_at = quick.freed_at
+        self.frees = 0
         self._scanned_blocks = self._demoted_blocks = self._protected_blocks = 0  # as published
-        self._first: Block | None = None  # before which others are freed
-        self.protected_freed_at = _NEVER  # when the first protected one was freed
-        self.quiet_until = self.policy.quiet_until()  # blocks allocated; before that nothing is to be decided
+        self.boundary: Block = self._queue.fake_free_list_tail  # the first protected one, or the list's end
+        _, self.quiet_until = self.policy.front()  # blocks allocated; before that nothing is to be decided
 
     def decide(self, new_blocks: int) -> None:
         """Before vLLM takes ``new_blocks`` from the head: the policy's decision, timed and counted."""
@@ -86,74 +85,61 @@ class Keeper:
             with suppress(Exception):
                 self._note_moves()
 
-    def taking(
-        self, new_blocks: int, cached: Sequence[Block], hit: Sequence[Block], next_block: Block
-    ) -> None:
-        """So many blocks leave the list at its head, then ``next_block`` is its first.
-
-        ``cached`` are those of them with a hash, ``hit`` those of these that were hit.
-        """
+    def lose(self, block: BlockId) -> None:
+        """The first block of the list is taken, and its content lost."""
         try:
-            if self.watched:
-                for block in islice(free_blocks(self._queue), new_blocks):
-                    self.watched.pop(block.block_id, None)
-            if hit or self.is_aged_by_caching:
-                policy, was_protected = self.policy, False
-                for block in cached:
-                    was_protected |= policy.take(block.block_id)
-                    policy.forget(block.block_id)
-                if was_protected:
-                    self._note_protected()
-            # Reordered: a block freed before a victim stays, as the heads of the parts tell.
-            freed_at, oldest = self.freed_at, self.protected_freed_at
-            if next_block._block_hash is not None and next_block.block_id not in self.watched:
-                oldest = min(oldest, freed_at[next_block.block_id])
-            for block in cached:
-                if freed_at[block.block_id] > oldest:
-                    self._words[REORDERED] += 1
-                    break
+            if self.policy.lose(block):
+                self.note_protected()
         except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
             self.faults.note("order", error)
 
-    def freed(self, blocks: Sequence[Block]) -> bool:
-        """Put freed blocks with a hash, and watched ones, in their places; False: vLLM shall append them.
+    def freed_watched(self, blocks: Sequence[Block]) -> bool:
+        """Put freed blocks in their places where some are watched, or stand in the list; those go last.
 
-        Those that were hit go behind all others and belong to the policy, the others before the first
-        protected one.
+        False: none is watched, and none stands there. May raise; nothing is in the list then.
         """
-        try:
-            watched: Sequence[Block] = ()
-            if self.watchers:
-                watched, blocks = self._split(blocks)
-            end = self._blocks[next(iter(self.watched))] if self.watched else self._queue.fake_free_list_tail
-            boundary = end if self._first is None else self._first
-            if boundary.prev_free_block is None or end.prev_free_block is None:
-                raise LookupError(f"block {boundary.block_id} or {end.block_id} is not in the free list")
-            self._frees = now = self._frees + 1
-            hits, freed_at = self._hit_blocks, self.freed_at
-            kept: list[Block] = []
-            others: list[Block] = []
-            for block in blocks:
-                block_id = block.block_id
-                freed_at[block_id] = now
-                (kept if block_id in hits else others).append(block)
-            if kept:
-                self._keep(kept)
-        except Exception as error:  # noqa: BLE001 - nothing may reach the scheduler
-            self.faults.note("free", error)
-            with suppress(Exception):
-                for block in blocks:
-                    self.policy.take(block.block_id)
-                self._note_protected()
+        watched, others = self._split(blocks)
+        if not watched and not self.watched:
             return False
+        end = self._blocks[next(iter(self.watched))] if self.watched else self._queue.fake_free_list_tail
+        boundary = end if self.boundary is self._queue.fake_free_list_tail else self.boundary
+        if boundary.prev_free_block is None or end.prev_free_block is None:
+            raise LookupError(f"block {boundary.block_id} or {end.block_id} is not in the free list")
+        self.frees += 1
+        for block in others:
+            self.freed_at[block.block_id] = self.frees
+        never_hit, kept = self.keep(others)
         # Nothing may fail from here on: vLLM would append them a second time.
-        if others:
-            insert(self._queue, others, boundary)
-        if kept:
-            insert(self._queue, kept, end)
-        if watched:
-            self._append_watched(watched)
+        insert(self._queue, never_hit, boundary)
+        insert(self._queue, kept, end)
+        self._append_watched(watched)
         return True
+
+    def keep(self, blocks: Sequence[Block]) -> tuple[list[Block], list[Block]]:
+        """Of freed blocks those that were never hit, and the others: they are the policy's from here on."""
+        hit_blocks, block_tokens = self.hit_blocks, self._block_tokens
+        others: list[Block] = []
+        kept: list[Block] = []
+        known: list[CachedBlock] = []
+        for block in blocks:
+            block_id = block.block_id
+            if block_id in hit_blocks:
+                depth_blocks = (block._block_hash_num_tokens or 0) // block_tokens
+                known.append(CachedBlock(block_id, NO_HASH, depth_blocks))
+                kept.append(block)
+            else:
+                others.append(block)
+        if kept and self.policy.keep(known):
+            self.note_protected()
+        return others, kept
+
+    def let_go(self, blocks: Sequence[Block], error: Exception) -> None:
+        """Placing freed blocks has failed: they are not the policy's."""
+        self.faults.note("free", error)
+        with suppress(Exception):
+            for block in blocks:
+                self.policy.take(block.block_id)
+            self.note_protected()
 
     def freed_blank(self, blocks: Sequence[Block]) -> Sequence[Block]:
         """Which of freed blocks without a hash vLLM shall put at the head; watched ones go to the tail."""
@@ -166,13 +152,32 @@ class Keeper:
             self._append_watched(watched)
         return others
 
-    def used(self, blocks: Sequence[BlockId], hit: Sequence[BlockId]) -> None:
-        """A request uses ``blocks``, ``hit`` are those with content; they are out of the list by now."""
-        if self.policy.use(blocks, hit):
-            self._note_protected()
-        if self.watched:
-            for block in blocks:
-                self.watched.pop(block, None)
+    def unwatch(self, blocks: Iterable[BlockId]) -> None:
+        """These leave the list, or have left it."""
+        for block in blocks:
+            self.watched.pop(block, None)
+
+    def note_protected(self) -> None:
+        """Other blocks are protected than before."""
+        quick = self._quick
+        first, self.quiet_until = self.policy.front()
+        if first is None:
+            self.boundary, quick.protected_freed_at = self._queue.fake_free_list_tail, 0
+        else:
+            self.boundary, quick.protected_freed_at = self._blocks[first], self.freed_at[first]
+        if self.quiet_until < quick.due_at or quick.due_at < quick.tick_at:  # else it is due when it was
+            quick.set_clock()
+            self.plan()
+
+    def count_protected(self) -> None:
+        """How many there are now; the word is shared with other pools."""
+        protected_blocks = self.policy.protected_blocks
+        self._words[_PROTECTED] += protected_blocks - self._protected_blocks
+        self._protected_blocks = protected_blocks
+
+    def plan(self) -> None:
+        """Until when blocks may be taken without a word here; the clock is right."""
+        self._quick.plan(0 if self.hears_all else self.quiet_until)
 
     def moved(self, source: Block, target: Block, *, was_hit: bool) -> None:
         """The content of ``source``, in use, belongs to ``target`` now."""
@@ -180,6 +185,7 @@ class Keeper:
         if self.is_aged_by_caching:
             self.cached([target])
         if was_hit:
+            self._quick.set_clock()
             self.policy.count_hit(target.block_id)
 
     def cached(self, blocks: Sequence[Block]) -> None:
@@ -198,6 +204,7 @@ class Keeper:
     def reset(self) -> None:
         """No block has a hash any more; the list stands as it stood, all of it blank."""
         self.policy.on_reset()
+        self._quick.plan(0)  # its clock has started anew
         self.watched.clear()
         self._note_moves()
 
@@ -205,6 +212,7 @@ class Keeper:
         """The policy is put away: nothing is protected by it."""
         self.policy.on_reset()
         self._note_moves()
+        self.count_protected()
 
     def _split(self, blocks: Sequence[Block]) -> tuple[Sequence[Block], Sequence[Block]]:
         """Watched blocks, and the others."""
@@ -212,20 +220,12 @@ class Keeper:
         watched = [block for block in blocks if block.block_id in watchers]
         return watched, [block for block in blocks if block.block_id not in watchers]
 
-    def _keep(self, blocks: Sequence[Block]) -> None:
-        """Blocks that were hit are the policy's from here on."""
-        self.policy.on_free(cached_blocks(blocks, self._block_tokens))
-        if self._first is None:
-            self._note_protected()
-        else:  # they stand behind the first one, which stays what it is
-            self._protected_blocks += len(blocks)
-            self._words[_PROTECTED] += len(blocks)
-            self.quiet_until = self.policy.quiet_until()
-
     def _append_watched(self, blocks: Sequence[Block]) -> None:
         if blocks:
             insert(self._queue, blocks, before=self._queue.fake_free_list_tail)
             self.hears_all = True
+            self._quick.set_clock()
+            self.plan()
             self.watched.update((block.block_id, None) for block in blocks)
 
     def _note_moves(self) -> None:
@@ -234,33 +234,22 @@ class Keeper:
         words[_SCANNED] += policy.scanned_blocks - self._scanned_blocks
         words[_DEMOTED] += policy.demoted_blocks - self._demoted_blocks
         self._scanned_blocks, self._demoted_blocks = policy.scanned_blocks, policy.demoted_blocks
-        self._note_protected()
-
-    def _note_protected(self) -> None:
-        """Other blocks are protected than before."""
-        policy = self.policy
-        protected_blocks = policy.protected_blocks
-        self._words[_PROTECTED] += protected_blocks - self._protected_blocks
-        self._protected_blocks = protected_blocks
-        first = policy.first_protected
-        self._first = None if first is None else self._blocks[first.id]
-        self.protected_freed_at = _NEVER if first is None else self.freed_at[first.id]
-        self.quiet_until = policy.quiet_until()
+        self.note_protected()
 
     def log(self) -> None:
         """What has been done so far, in one line."""
-        counters = self._counters
-        self.log_at = counters.get("decisions") + self._log_every
+        counts = self._counters.read()
+        self.log_at = counts["decisions"] + self._log_every
         logger.info(
             "%s: %d decisions, %d reordered, %d blocks demoted, %d scanned, %d protected now, "
             "evicted: %d hit, %d never hit; %d evicted tokens requested again",
             self.faults.system,
-            counters.get("decisions"),
-            counters.get("reordered_decisions"),
-            counters.get("demoted_blocks"),
-            counters.get("scanned_blocks"),
+            counts["decisions"],
+            counts["reordered_decisions"],
+            counts["demoted_blocks"],
+            counts["scanned_blocks"],
             self.policy.protected_blocks,
-            counters.get("evicted_hit"),
-            counters.get("evicted_never_hit"),
-            counters.get("evicted_then_requested_tokens"),
+            counts["evicted_hit"],
+            counts["evicted_never_hit"],
+            counts["evicted_then_requested_tokens"],
         )

@@ -16,7 +16,7 @@ from keepwarm.vllm.faults import PinnedError
 from keepwarm.vllm.settings import Settings
 from keepwarm.vllm.stock import Block, Pool, free_blocks, move
 
-_NO_HASH = BlockHash(0)  # ComputeCache knows blocks by their ids; only their depth is read
+NO_HASH = BlockHash(0)  # ComputeCache knows blocks by their ids; only their depth is read
 
 
 class BoundaryOrder(ComputeCache):
@@ -36,34 +36,55 @@ class BoundaryOrder(ComputeCache):
         self._blocks = pool.blocks
         self.demoted_blocks = 0
 
-    def on_free(self, blocks: Sequence[CachedBlock]) -> None:
+    def keep(self, blocks: Sequence[CachedBlock]) -> bool:
         """All of them to the end of the protected part: others are not given to it."""
-        added = {block.id: block for block in blocks}
-        if len(added) != len(blocks) or not self._protected.keys().isdisjoint(added):
+        protected = self._protected
+        before = len(protected)
+        for block in blocks:
+            protected[block.id] = block
+        after = len(protected)
+        if after != before + len(blocks):
             raise ValueError(f"blocks freed twice: {blocks!r}")
-        self._protected.update(added)
+        return not before or after > self._most_protected
+
+    def front(self) -> tuple[BlockId | None, float]:
+        """``first_protected`` and ``quiet_until`` in one look. O(1)."""
+        return next(iter(self._protected), None), self.quiet_until()
 
     def use(self, blocks: Sequence[BlockId], hit: Sequence[BlockId]) -> bool:
         """``take`` of each block, ``count_hit`` of each that is hit; whether any was held. O(len(blocks))."""
-        protected, allocated_at_hit = self._protected, self._allocated_at_hit
-        before = len(protected)
-        if before:
-            for block in blocks:
-                protected.pop(block, None)
-        self._uses.hit_in_turn(hit)
-        for block in hit:
-            allocated_at_hit[block] = self.allocated_blocks
-        return len(protected) != before
+        protected = self._protected
+        was_held = False
+        for block in blocks:
+            if block in protected:  # seldom: pop() would cost more
+                del protected[block]
+                was_held = True
+        self._uses.hit_in_turn(hit, self.allocated_blocks)
+        return was_held
+
+    def lose(self, block: BlockId) -> bool:
+        """``take`` and ``forget`` in one. O(1)."""
+        self._uses.forget(block)
+        return self._protected.pop(block, None) is not None
 
     def demote(self, block: CachedBlock) -> None:
         """Raises ``PinnedError`` if somebody uses the block, ``LookupError`` if the list has lost it."""
-        moved = _unpinned(self._blocks[block.id])
-        self.take(block.id)
-        self.demoted_blocks += 1
-        first = self.first_protected
-        if first is not None:
-            move(moved, before=self._blocks[first.id])
-        # Without a protected block left the demoted one was the last of them, and stands right already.
+        self.demote_in_turn([block])
+
+    def demote_in_turn(self, blocks: Sequence[CachedBlock]) -> None:
+        """As ``demote``; no block is moved where one is in use."""
+        protected = self._protected
+        moved = [_unpinned(self._blocks[block.id]) for block in blocks]
+        behind = self._blocks[next(reversed(protected))].next_free_block
+        for block in blocks:
+            del protected[block.id]
+        self.demoted_blocks += len(blocks)
+        first = next(iter(protected), None)
+        before = behind if first is None else self._blocks[first]
+        for demoted in reversed(moved):
+            if demoted.next_free_block is not before:  # seldom: the lowest mostly stand first
+                move(demoted, before)
+            before = demoted
 
 
 class WindowOrder(ComputeCacheWindow):
@@ -72,7 +93,6 @@ class WindowOrder(ComputeCacheWindow):
     by_session = False
     is_aged_by_caching = True
     hit_blocks: Container[BlockId] = ()  # the window protects nothing beforehand
-    first_protected = None
     protected_blocks = allocated_blocks = 0
 
     def __init__(self, pool: Pool, settings: Settings) -> None:
@@ -80,13 +100,22 @@ class WindowOrder(ComputeCacheWindow):
         self._pool = pool
         self.demoted_blocks = 0
 
-    def quiet_until(self) -> float:
-        """It looks at the head before every allocation."""
-        return 0
+    def keep(self, blocks: Sequence[CachedBlock]) -> bool:  # noqa: ARG002 - none is given to it
+        """It holds none."""
+        return False
+
+    def front(self) -> tuple[BlockId | None, float]:
+        """Nothing is protected; it looks at the head before every allocation."""
+        return None, 0
 
     def use(self, blocks: Sequence[BlockId], hit: Sequence[BlockId]) -> bool:  # noqa: ARG002 - it holds none
         """Blocks are hit, in this order; whether any was held. Mutates; O(len(hit))."""
         self._uses.hit_in_turn(hit)
+        return False
+
+    def lose(self, block: BlockId) -> bool:
+        """``forget`` it; it is not held. O(1)."""
+        self.forget(block)
         return False
 
     def on_allocate(self, new_blocks: int, blank_blocks: int = 0) -> None:  # noqa: ARG002 - the list tells
@@ -132,10 +161,6 @@ class Order(Protocol):
         """Blocks that are given to it when they are freed; the others are not its own."""
 
     @property
-    def first_protected(self) -> CachedBlock | None:
-        """Before which blocks are freed that are not its own; None for the end of the list."""
-
-    @property
     def protected_blocks(self) -> int:
         """How many it keeps behind the others."""
 
@@ -147,8 +172,12 @@ class Order(Protocol):
     def demoted_blocks(self) -> int:
         """How many it has moved, ever."""
 
-    def quiet_until(self) -> float:
-        """The ``allocated_blocks`` before which ``on_allocate`` need not be called."""
+    def front(self) -> tuple[BlockId | None, float]:
+        """Before which block those are freed that are not its own, None for the end of the list.
+
+        And the ``allocated_blocks`` before which ``on_allocate`` need not be called. Both are valid until a
+        block is protected, or no longer.
+        """
 
     def on_allocate(self, new_blocks: int, blank_blocks: int) -> None:
         """Move blocks of vLLM's list before so many are taken from its head."""
@@ -156,8 +185,8 @@ class Order(Protocol):
     def on_cache(self, block: CachedBlock) -> None:
         """A block in use got its hash."""
 
-    def on_free(self, blocks: Sequence[CachedBlock]) -> None:
-        """These are its own from here on."""
+    def keep(self, blocks: Sequence[CachedBlock]) -> bool:
+        """Freed blocks are its own from here on; whether ``front`` may say something else now."""
 
     def use(self, blocks: Sequence[BlockId], hit: Sequence[BlockId]) -> bool:
         """Let go of blocks that are used, ``hit`` those with content; whether one was protected."""
@@ -170,6 +199,9 @@ class Order(Protocol):
 
     def forget(self, block: BlockId) -> None:
         """The content of a block is lost."""
+
+    def lose(self, block: BlockId) -> bool:
+        """A block is taken from the head of the list and its content lost; whether it was protected."""
 
     def on_reset(self) -> object:
         """All content is lost."""
@@ -185,15 +217,7 @@ def make_order(pool: Pool, settings: Settings) -> Order:
 
 def cached_block(block: Block, block_tokens: int) -> CachedBlock:
     """A block as the policies know it: by its id and its depth."""
-    return CachedBlock(block.block_id, _NO_HASH, (block._block_hash_num_tokens or 0) // block_tokens)
-
-
-def cached_blocks(blocks: Sequence[Block], block_tokens: int) -> list[CachedBlock]:
-    """``cached_block`` of each, without a call for each."""
-    return [
-        CachedBlock(block.block_id, _NO_HASH, (block._block_hash_num_tokens or 0) // block_tokens)
-        for block in blocks
-    ]
+    return CachedBlock(block.block_id, NO_HASH, (block._block_hash_num_tokens or 0) // block_tokens)
 
 
 def _unpinned(block: Block) -> Block:

@@ -67,7 +67,7 @@ def attach(
         raise
     if hooks.keeper is not None:
         pool.free_block_queue.computecache = hooks.keeper
-    pool.computecache = hooks
+    pool.computecache, pool.quick = hooks, hooks.quick
     if made_type is not hooked_pool:
         pool.__class__ = hooked_pool
     line = settings.line()

@@ -20,6 +20,10 @@ class EvictedHashes:
         """Forget the older half."""
         self.older, self.recent = self.recent, {}
 
+    def holds(self, block_hash: Hashable) -> bool:
+        """Whether it was evicted and not cached since, as far as is known."""
+        return block_hash in self.recent or block_hash in self.older
+
     def discard(self, block_hash: Hashable) -> None:
         """Its content is cached again."""
         self.recent.pop(block_hash, None)

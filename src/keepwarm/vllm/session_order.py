@@ -36,7 +36,6 @@ class SessionOrder:
     """
 
     by_session = is_aged_by_caching = True
-    first_protected = None
     protected_blocks = scanned_blocks = allocated_blocks = 0
 
     def __init__(
@@ -56,9 +55,9 @@ class SessionOrder:
         self._rank_faults = 0  # as noted
         self.demoted_blocks = 0
 
-    def quiet_until(self) -> float:
-        """It may have something to say before every allocation."""
-        return 0
+    def front(self) -> tuple[BlockId | None, float]:
+        """Nothing is protected; it may have something to say before every allocation."""
+        return None, 0
 
     def on_allocate(self, new_blocks: int, blank_blocks: int = 0) -> None:
         """Bring the victims to the head, behind the blank blocks there: one move each at most.
@@ -100,14 +99,15 @@ class SessionOrder:
             self._serve()
             self.policy.on_cache(block)
 
-    def on_free(self, blocks: Sequence[CachedBlock]) -> None:
-        """These are free. Mutates; ``ValueError`` if the policy holds one of them."""
+    def keep(self, blocks: Sequence[CachedBlock]) -> bool:
+        """These are free; none is protected. Mutates; ``ValueError`` if the policy holds one of them."""
         self._serve()
         self.policy.on_free(blocks)
         is_held, contents = self._is_held, self._contents
         for block in blocks:
             is_held[block.id] = 1
             contents[block.id] = block
+        return False
 
     def use(self, blocks: Sequence[BlockId], hit: Sequence[BlockId]) -> bool:  # noqa: ARG002 - see below
         """The request uses blocks, free ones and others. Mutates; none of them was protected.
@@ -142,6 +142,12 @@ class SessionOrder:
         content, self._contents[block] = self._contents[block], None
         if content is not None:
             self.policy.on_evict(content)
+
+    def lose(self, block: BlockId) -> bool:
+        """``take`` and ``forget``; none was protected. Mutates."""
+        self.take(block)
+        self.forget(block)
+        return False
 
     def on_reset(self) -> None:
         """All content is lost. Mutates; O(blocks of the pool)."""

@@ -261,7 +261,8 @@ def break_decisions(server: Server) -> None:
         raise RuntimeError("injected")
 
     keeper = server.pool.free_block_queue.computecache
-    keeper.quiet_until, keeper.policy.quiet_until, keeper.policy.on_allocate = 0, lambda: 0, fail
+    keeper.quiet_until, keeper.policy.front, keeper.policy.on_allocate = 0, lambda: (None, 0), fail
+    keeper.plan()
 
 
 if __name__ == "__main__":
