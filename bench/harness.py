@@ -81,12 +81,12 @@ def cpu_s(work: Callable[[], object]) -> float:
     return time.thread_time() - before_s
 
 
-def run_keepwarm(*arguments: str, **environment: str) -> Cost:
-    """A command in a process of its own, output thrown away; ``OSError`` when it fails."""
+def run_keepwarm(*arguments: str, out: Path | None = None, **environment: str) -> Cost:
+    """A command in a process of its own, output to ``out`` or thrown away; ``OSError`` when it fails."""
     command = [str(Path(sys.executable).parent / "keepwarm"), *arguments]
     started_s = time.monotonic()
-    with Path(os.devnull).open("wb") as sink:
-        actions = [(os.POSIX_SPAWN_DUP2, sink.fileno(), 1), (os.POSIX_SPAWN_DUP2, sink.fileno(), 2)]
+    with Path(os.devnull).open("wb") as sink, (out or Path(os.devnull)).open("wb") as answer:
+        actions = [(os.POSIX_SPAWN_DUP2, answer.fileno(), 1), (os.POSIX_SPAWN_DUP2, sink.fileno(), 2)]
         child = os.posix_spawn(command[0], command, os.environ | environment, file_actions=actions)
         _, status, usage = os.wait4(child, 0)
     if status != 0:

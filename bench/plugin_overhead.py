@@ -13,8 +13,8 @@ from bench.traces import REPOSITORY
 
 TARGET = "≤ 1.03×; prefill alone ≤ 1.3×"
 POOL_BLOCKS = (128, 8_192, 50_000)
-RUNS = 3  # each with processes of its own: one process may be some per cent slower than its twin
-ROUNDS = 24
+RUNS = 7  # each with processes of its own: one may be some per cent slower than its twin, whatever it runs
+ROUNDS = 8
 
 
 def run() -> Result:

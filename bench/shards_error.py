@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from bench.harness import Result
 from bench.traces import agent_sessions, conversation
-from keepwarm.cache.curve import capacity_grid
 from keepwarm.cache.dense import DenseTrace
 from keepwarm.cache.kernels import run_kernel
+from keepwarm.cache.model import capacity_grid
 from keepwarm.cache.sampling import DEFAULT_RATE, sampled_lru_curve
 
 TARGET = "≤ 0.5"

@@ -7,8 +7,8 @@ import statistics
 from bench.harness import Result, cpu_s
 from bench.shards_error import exact_points
 from bench.traces import agent_sessions, conversation
-from keepwarm.cache.curve import DEFAULT_POINTS, capacity_grid
 from keepwarm.cache.dense import DenseTrace
+from keepwarm.cache.model import DEFAULT_POINTS, capacity_grid
 from keepwarm.cache.sampling import DEFAULT_RATE, sampled_lru_curve
 
 TARGET = "≥ 20×"

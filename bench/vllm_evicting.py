@@ -12,17 +12,16 @@ import json
 import os
 import random
 import statistics
-import subprocess
 import sys
+from functools import partial
 from itertools import count
 from typing import Any
 
 from bench.vllm_steps import (
     BATCH_TOKENS,
     BLOCK_TOKENS,
-    DECODE,
+    KINDS,
     NEVER_US,
-    PREFILL,
     RUNNING,
     STOCK,
     Side,
@@ -80,20 +79,12 @@ class EvictingSide(Side):
             self._server.add(Call(str(serial), prompt, [0] * output_tokens, session=session))
 
 
-class EvictingWorker(Worker):
-    """A side in its process."""
-
-    def __init__(self, name: str, pool_blocks: int) -> None:
-        command = [sys.executable, "-W", "ignore", "-m", "bench.vllm_evicting", str(pool_blocks), name]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-
 def measure(pool_blocks: int, rounds: int) -> dict[str, Any]:
     """Both kinds of work at one size; ``ValueError`` if a side's steps were not about as full as stock's."""
-    workers: dict[str, EvictingWorker] = {}
+    workers: dict[str, Worker] = {}
     try:
         for name in SIDES:  # one after another: starting takes both cores
-            workers[name] = EvictingWorker(name, pool_blocks)
+            workers[name] = Worker(serve, partial(EvictingSide, pool_blocks, name), pool_blocks)
             workers[name].ask("done")
         return {kind: _compare(workers, kind, pool_blocks, rounds) for kind in ("prefill", "decode")}
     finally:
@@ -101,7 +92,7 @@ def measure(pool_blocks: int, rounds: int) -> dict[str, Any]:
             worker.end()
 
 
-def _compare(workers: dict[str, EvictingWorker], kind: str, pool_blocks: int, rounds: int) -> dict[str, Any]:
+def _compare(workers: dict[str, Worker], kind: str, pool_blocks: int, rounds: int) -> dict[str, Any]:
     rng, names = random.Random(rounds), list(workers)
     before = {name: worker.ask(f"begin {kind}") for name, worker in workers.items()}
     times_ns: dict[str, list[int]] = {name: [] for name in names}
@@ -110,7 +101,7 @@ def _compare(workers: dict[str, EvictingWorker], kind: str, pool_blocks: int, ro
         for name in names:
             times_ns[name].append(workers[name].ask(f"run {kind}")["time_ns"])
     after = {name: worker.ask("done") for name, worker in workers.items()}
-    steps = (PREFILL if kind == "prefill" else DECODE)[pool_blocks].steps
+    steps = KINDS[kind][pool_blocks].steps
     per_step = {
         name: {
             key: round((found[key] - before[name][key]) / (rounds * steps), 2)
@@ -131,8 +122,4 @@ def _compare(workers: dict[str, EvictingWorker], kind: str, pool_blocks: int, ro
 
 
 if __name__ == "__main__":
-    blocks, other = int(sys.argv[1]), sys.argv[2]
-    if other in SIDES:
-        serve(EvictingSide(blocks, other), blocks)
-    else:
-        sys.stdout.write(json.dumps(measure(blocks, int(other))))
+    sys.stdout.write(json.dumps(measure(int(sys.argv[1]), int(sys.argv[2]))))

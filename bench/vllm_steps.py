@@ -2,20 +2,23 @@
 
 ``python -m bench.vllm_steps POOL_BLOCKS ROUNDS`` prints one JSON document, for ``plugin_overhead``. Each side
 is a process of its own, as servers are: within one, Python's specialised instructions would be torn between
-the classes of the sides. They take turns, and never run at the same time.
+the classes of the sides. They are forked from one, take turns, and never run at the same time.
 """
 
 from __future__ import annotations
 
 import gc
 import json
+import multiprocessing
 import random
 import statistics
-import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
 from itertools import count
+from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 from keepwarm.serving.base import ServerConfig
@@ -47,7 +50,7 @@ CLOCK_NS = _clock_ns()
 
 
 class Work(NamedTuple):
-    """Requests of one kind: ``twins`` in a row have the same prompt, so its full blocks are hit."""
+    """Requests of one kind: ``twins`` in a row have the same prompt, whose full blocks are hit."""
 
     prompt_tokens: int
     output_tokens: int
@@ -55,17 +58,23 @@ class Work(NamedTuple):
     steps: int  # of one side before the next has its turn
 
 
-# 128 blocks hold 64 requests of no more than 2 each; one of them is shared by four.
+# 128 blocks hold 64 requests of no more than 2 each; where four share a prompt, one of them is theirs.
 DECODE = {
     128: Work(17, 24, twins=4, steps=48),
     8_192: Work(529, 512, twins=4, steps=48),
     50_000: Work(2_065, 1_024, twins=4, steps=48),
+}
+DECODE_ONE_USE = {
+    128: Work(8, 24, twins=1, steps=48),
+    8_192: Work(529, 512, twins=1, steps=48),
+    50_000: Work(2_065, 1_024, twins=1, steps=48),
 }
 PREFILL = {
     128: Work(257, 1, twins=1, steps=8),
     8_192: Work(1_025, 1, twins=1, steps=8),
     50_000: Work(1_025, 1, twins=1, steps=8),
 }
+KINDS = {"prefill": PREFILL, "decode": DECODE, "decode-one-use": DECODE_ONE_USE}
 
 
 class Side:
@@ -122,6 +131,7 @@ class Side:
             "evicted": get("evicted_hit") + get("evicted_never_hit"),
             "demoted": get("demoted_blocks"),
             "protected": get("protected_blocks"),
+            "decision_ns": get("decision_time_ns"),
             "faults": {kind: get(f"fault_{kind}") for kind in FAULT_KINDS if get(f"fault_{kind}")},
         }
 
@@ -151,57 +161,60 @@ def _warm(side: Side, pool_blocks: int) -> None:
         side.run(steps)
 
 
-def serve(side: Side, pool_blocks: int) -> None:
-    """The process of one side: does what each line it is given says, and answers with a line of JSON."""
+def serve(make: Callable[[], Side], pool_blocks: int, line: Connection) -> None:
+    """The process of one side: does what each message says, and answers with counts."""
+    side = make()
     _warm(side, pool_blocks)
-    for line in sys.stdin:
-        verb, _, kind = line.strip().partition(" ")
-        work = (PREFILL if kind == "prefill" else DECODE)[pool_blocks]
+    while message := line.recv():
+        verb, _, kind = message.partition(" ")
+        if verb == "done":
+            line.send(side.done())
+            continue
+        work = KINDS[kind][pool_blocks]
         if verb == "begin":
             side.begin(work, kind)
             side.run(RUNNING + 2 * work.output_tokens)  # all of the earlier kind are gone, and the first 64
             gc.collect()
             gc.freeze()  # what lives on is not looked at again, as in a server that has started
             gc.disable()
-            answer = side.done()
-        elif verb == "run":
-            answer = {"time_ns": side.run(work.steps)}
-            gc.collect()
+            line.send(side.done())
         else:
-            answer = side.done()
-        print(json.dumps(answer), flush=True)
+            line.send({"time_ns": side.run(work.steps)})
+            gc.collect()
 
 
 class Worker:
-    """A side in its process."""
+    """``serve(*arguments, line)`` in a fork: all begin with the same memory, hash seed and addresses."""
 
-    def __init__(self, name: str, pool_blocks: int) -> None:
-        command = [sys.executable, "-W", "ignore", "-m", "bench.vllm_steps", str(pool_blocks), name]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(self, serve: Callable[..., None], *arguments: object) -> None:
+        import tests.vllm.real  # noqa: F401 - and vLLM, once for all sides
 
-    def ask(self, line: str) -> dict[str, Any]:
-        """Its answer; ``RuntimeError`` if it has ended."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        print(line, file=self._process.stdin, flush=True)
-        while answer := self._process.stdout.readline():
-            if answer.startswith("{"):  # vLLM prints, too
-                return dict(json.loads(answer))
-        raise RuntimeError("a side of the bench has ended")
+        forked = multiprocessing.get_context("fork")
+        self._line, its_end = forked.Pipe()
+        self._process = forked.Process(target=serve, args=(*arguments, its_end), daemon=True)
+        self._process.start()
+        its_end.close()
+
+    def ask(self, message: str) -> dict[str, Any]:
+        """Its answer; ``EOFError`` if it has ended."""
+        self._line.send(message)
+        return dict(self._line.recv())
 
     def end(self) -> None:
         """Wait until it has gone."""
-        self._process.communicate()
+        with suppress(OSError):
+            self._line.send("")
+        self._process.join()
 
 
 def measure(pool_blocks: int, rounds: int) -> dict[str, object]:
-    """Both kinds of work at one size; ``ValueError`` if the sides did not do the same work, or had faults."""
+    """All kinds of work at one size; ``ValueError`` if the sides did not do the same work, or had faults."""
     workers: dict[str, Worker] = {}
     try:
-        for name in SIDES:  # one after another: starting takes both cores
-            workers[name] = Worker(name, pool_blocks)
+        for name, settings in SIDES.items():  # one after another: starting takes both cores
+            workers[name] = Worker(serve, partial(Side, pool_blocks, settings), pool_blocks)
             workers[name].ask("done")
-        return {kind: _compare(workers, kind, pool_blocks, rounds) for kind in ("prefill", "decode")}
+        return {kind: _compare(workers, kind, pool_blocks, rounds) for kind in KINDS}
     finally:
         for worker in workers.values():
             worker.end()
@@ -225,7 +238,7 @@ def _compare(workers: dict[str, Worker], kind: str, pool_blocks: int, rounds: in
     }
     if any(work != done[STOCK] for work in done.values()):
         raise ValueError(f"the sides did different work: {done}")
-    steps_of_a_turn = (PREFILL if kind == "prefill" else DECODE)[pool_blocks].steps
+    steps_of_a_turn = KINDS[kind][pool_blocks].steps
     steps = rounds * steps_of_a_turn
     # A process may be some per cent slower than its twin, whatever it runs: both stock ones are taken.
     stock_ns = [sum(pair) / 2 for pair in zip(times_ns[STOCK], times_ns[AGAIN], strict=True)]
@@ -238,6 +251,7 @@ def _compare(workers: dict[str, Worker], kind: str, pool_blocks: int, rounds: in
         "evicted_per_step": round((plugin["evicted"] - earlier["evicted"]) / steps, 2),
         "demoted_per_step": round((plugin["demoted"] - earlier["demoted"]) / steps, 2),
         "protected_blocks": plugin["protected"],
+        "decision_us_per_step": round((plugin["decision_ns"] - earlier["decision_ns"]) / steps / 1e3, 2),
         "ratios": {
             AGAIN: _ratio(times_ns[AGAIN], times_ns[STOCK]),
             **{name: _ratio(times_ns[name], stock_ns) for name in SIDES if name not in (STOCK, AGAIN)},
@@ -254,8 +268,4 @@ def _ratio(ours_ns: Sequence[float], stock_ns: Sequence[float]) -> list[float]:
 
 
 if __name__ == "__main__":
-    blocks, other = int(sys.argv[1]), sys.argv[2]
-    if other in SIDES:
-        serve(Side(blocks, SIDES[other]), blocks)
-    else:
-        sys.stdout.write(json.dumps(measure(blocks, int(other))))
+    sys.stdout.write(json.dumps(measure(int(sys.argv[1]), int(sys.argv[2]))))

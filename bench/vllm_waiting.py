@@ -13,11 +13,11 @@ import json
 import os
 import random
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from itertools import count
+from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 from bench.vllm_steps import CLOCK_NS, Worker, _ratio
@@ -129,38 +129,29 @@ def _arrivals(case: Case) -> Iterator[Any]:
         yield Call(str(index), shared + own, [0] * output_tokens, session=str(index))
 
 
-def serve(side: WaitingSide) -> None:
-    """The process of one side: does what each line it is given says, and answers with a line of JSON."""
-    for line in sys.stdin:
-        verb = line.strip()
+def serve(name: str, case: str, line: Connection) -> None:
+    """The process of one side: does what each message says, and answers with counts."""
+    side = WaitingSide(name, CASES[case])
+    while verb := line.recv():
         if verb == "begin":
             side.run(600)
             gc.collect()
             gc.freeze()  # what lives on is not looked at again, as in a server that has started
             gc.disable()
-            answer = side.done()
+            line.send(side.done())
         elif verb == "run":
-            answer = {"time_ns": side.run(STEPS)}
+            line.send({"time_ns": side.run(STEPS)})
             gc.collect()
         else:
-            answer = side.done()
-        print(json.dumps(answer), flush=True)
-
-
-class WaitingWorker(Worker):
-    """A side in its process."""
-
-    def __init__(self, name: str, case: str) -> None:
-        command = [sys.executable, "-W", "ignore", "-m", "bench.vllm_waiting", case, name]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            line.send(side.done())
 
 
 def measure(case: str, rounds: int) -> dict[str, Any]:
     """Ratios to stock; ``ValueError`` for faults, or if a side's steps were not about as full as stock's."""
-    workers: dict[str, WaitingWorker] = {}
+    workers: dict[str, Worker] = {}
     try:
         for name in CASES[case].sides:  # one after another: starting takes both cores
-            workers[name] = WaitingWorker(name, case)
+            workers[name] = Worker(serve, name, case)
             workers[name].ask("done")
         return _compare(workers, rounds)
     finally:
@@ -168,7 +159,7 @@ def measure(case: str, rounds: int) -> dict[str, Any]:
             worker.end()
 
 
-def _compare(workers: dict[str, WaitingWorker], rounds: int) -> dict[str, Any]:
+def _compare(workers: dict[str, Worker], rounds: int) -> dict[str, Any]:
     rng, names = random.Random(rounds), list(workers)
     before = {name: worker.ask("begin") for name, worker in workers.items()}
     times_ns: dict[str, list[int]] = {name: [] for name in names}
@@ -198,8 +189,4 @@ def _compare(workers: dict[str, WaitingWorker], rounds: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    case_name, other = sys.argv[1], sys.argv[2]
-    if other in SIDES:
-        serve(WaitingSide(other, CASES[case_name]))
-    else:
-        sys.stdout.write(json.dumps(measure(case_name, int(other))))
+    sys.stdout.write(json.dumps(measure(sys.argv[1], int(sys.argv[2]))))
