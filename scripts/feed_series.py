@@ -4,7 +4,8 @@
 
 Two servers and four call sites over two hours and a quarter: load and hit rate that drift over the day,
 noise that lasts, bursts in which requests wait, sessions that begin cold, a restart of each server. The
-exporter's series come from the very meters of ``keepwarm watch``. The regression starts ``PLANTED_S`` in.
+exporter's series come from the very meters of ``keepwarm watch``, predictions from the plugin's own table of
+sessions. The regression starts ``PLANTED_S`` in.
 """
 
 from __future__ import annotations
@@ -14,8 +15,15 @@ import math
 import random
 import sys
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
+from keepwarm.policies.sessions import SessionId
+from keepwarm.reuse.calls import ToolCall
+from keepwarm.reuse.estimators.base import Estimator
+from keepwarm.vllm.serving.counters import NAMES, private_serving_counters
+from keepwarm.vllm.serving.exposition import prediction_families
+from keepwarm.vllm.serving.faults import ServingFaults
+from keepwarm.vllm.serving.predictions import PredictedTable
 from keepwarm.watch.families import Following, families
 from keepwarm.watch.meters import SiteMeter, Tokens
 
@@ -25,7 +33,7 @@ HOUR_S = 3_600
 """The last hour is the one that rules are held to: HitRateDropped looks back over the one before."""
 PLANTED_S = LENGTH_S - 1_800
 EPOCH_S = 1_780_000_000
-SCENARIOS = ("healthy", "thrash", "prefix", "fell_back")
+SCENARIOS = ("healthy", "thrash", "prefix", "fell_back", "mispredicted")
 
 _DAY_S = 86_400
 _PROMPT_TOKENS = 2_400
@@ -44,6 +52,78 @@ class Noise:
         """The next value."""
         self._value = self._memory * self._value + self._dice.gauss(0, self._step)
         return self._value
+
+
+class Tool(Estimator):
+    """Lognormal times by tool, as a model would say them."""
+
+    name = "by-tool"
+    median_s: ClassVar[dict[str, float]] = {"ls": 0.3, "fetch": 5.0, "test": 40.0, "build": 120.0}
+    deviation = 0.7  # of the logarithm
+
+    def remaining_s(self, session: SessionId, call: ToolCall | None, elapsed_s: float) -> float | None:
+        """The tool's mean; None for any other."""
+        del session, elapsed_s
+        median_s = None if call is None else self.median_s.get(call.tool)
+        return None if median_s is None else median_s * math.exp(self.deviation**2 / 2)
+
+    def stays_away(
+        self, session: SessionId, call: ToolCall | None, elapsed_s: float, longer_s: float
+    ) -> float | None:
+        """The share of calls that take longer, whatever has passed."""
+        del session, elapsed_s
+        median_s = None if call is None else self.median_s.get(call.tool)
+        if median_s is None:
+            return None
+        return math.erfc(math.log(longer_s / median_s) / self.deviation / math.sqrt(2)) / 2
+
+
+class Reuse:
+    """The plugin's own account of predictions, fed with sessions that call tools and come back, or do not."""
+
+    def __init__(self, dice: random.Random, planted: str) -> None:
+        self._dice, self._planted = dice, planted
+        self._slowness = Noise(dice, 0.15, 0.98)
+        self._counters = private_serving_counters()
+        self._table = PredictedTable(Tool(), 64, self._counters, ServingFaults(self._counters, 1))
+        self._sessions = 0
+
+    def step(self, at_s: int) -> None:
+        """The sessions of one scrape interval. Mutates."""
+        slowness = self._slowness.next()
+        if self._planted == "mispredicted" and at_s >= PLANTED_S:
+            slowness += math.log(4)  # what the tools work on has become slower
+        for _ in range(self._dice.randrange(2, 9)):
+            self._sessions += 1
+            self._session(SessionId(str(self._sessions)), float(at_s), slowness)
+
+    def scrape(self) -> dict[str, float]:
+        """What ``/metrics`` gives, by name and labels as text."""
+        self._counters.set("predictions_open", self._table.open_predictions)
+        values = {name: self._counters.get(name) for name in NAMES}
+        shown = {}
+        for family in prediction_families([values]):
+            for sample in family.samples:
+                labels = ",".join(f'{name}="{value}"' for name, value in sample.labels.items())
+                shown[f"{sample.name}|{labels}"] = float(sample.value)
+        return shown
+
+    def _session(self, session: SessionId, at_s: float, slowness: float) -> None:
+        dice, table = self._dice, self._table
+        tool = dice.choice([*Tool.median_s, "unheard of"])
+        table.arrived(session, 1, at_s)
+        table.ended(session, 1, at_s)
+        is_hinted = dice.random() < 0.7
+        if is_hinted:
+            table.doing(session, ToolCall(tool, ""), at_s)
+        if dice.random() < 0.05:
+            table.finish(session)
+            return
+        table.returns(session)
+        if not is_hinted:
+            table.doing(session, ToolCall(tool, ""), at_s)
+        real_s = Tool.median_s.get(tool, 10.0) * math.exp(slowness + dice.gauss(0, Tool.deviation))
+        table.arrived(session, 1, at_s + real_s)
 
 
 class Site(NamedTuple):
@@ -74,6 +154,7 @@ class Server:
         self._phase = dice.random()
         self._load, self._rate, self._again = Noise(dice, 0.2), Noise(dice, 0.03), Noise(dice, 0.015)
         self._burst_s = 0.0
+        self._reuse = Reuse(random.Random(dice.random()), planted)
         self._counters = dict.fromkeys(("queries", "hits", "again"), 0.0)
 
     def scrape(self, at_s: int) -> dict[str, float] | None:
@@ -81,6 +162,7 @@ class Server:
         since_s = at_s - self._restart_s
         if 0 <= since_s < _RESTART_S:
             self._counters = dict.fromkeys(self._counters, 0.0)
+            self._reuse = Reuse(random.Random(self._dice.random()), self._planted)
             return None
         day = math.sin(2 * math.pi * (at_s / _DAY_S + self._phase))
         load = max(0.1, 1 + 0.2 * day + self._load.next())
@@ -108,6 +190,7 @@ class Server:
             "vllm:num_requests_running": float(self._dice.randrange(4, 20)),
             "vllm:kv_cache_usage_perc": min(1.0, 0.5 + 0.1 * load),
         }
+        self._reuse.step(at_s)
         return shown | self._of_plugin(is_tripped=is_planted and self._planted == "fell_back")
 
     def _of_plugin(self, *, is_tripped: bool) -> dict[str, float]:
@@ -120,6 +203,7 @@ class Server:
                 'keepwarm_eviction_effective|eviction="lru"': 1 - on,
                 "keepwarm_put_away": 0.0,
                 'keepwarm_sessions|state="paused"': float(self._dice.randrange(0, 3)),
+                **self._reuse.scrape(),
             }
         return {
             "computecache_evicted_then_requested_tokens_total": again,

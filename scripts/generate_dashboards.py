@@ -12,13 +12,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from scripts.dashboards.cachewise import CACHEWISE
 from scripts.dashboards.callsites import CALL_SITES
 from scripts.dashboards.canary import CANARY
 from scripts.dashboards.computecache import COMPUTECACHE
 from scripts.dashboards.grafana import encode
 
 FOLDER = Path(__file__).resolve().parents[1] / "deploy" / "grafana" / "dashboards"
-DASHBOARDS = (CANARY, COMPUTECACHE, CALL_SITES)
+DASHBOARDS = (CANARY, COMPUTECACHE, CACHEWISE, CALL_SITES)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -13,6 +13,8 @@ import yaml
 
 from keepwarm.vllm.counters import shared_counters
 from keepwarm.vllm.exposition import ComputeCacheCollector
+from keepwarm.vllm.serving.counters import shared_serving_counters
+from keepwarm.vllm.serving.exposition import CacheWiseCollector
 from tests.deploy.compose import DEPLOY, services
 
 with warnings.catch_warnings():
@@ -115,6 +117,25 @@ def test_every_metric_is_explained_and_none_that_does_not_exist(tmp_path: Path) 
     used |= set().union(*(metrics_in(path.read_text()) for path in FILES))
     explained = set(re.findall(r"^\| `([a-z0-9_:]+)(?:\{[^}]*\})?` \|", PAGE.read_text(), re.MULTILINE))
     assert explained == used | exposed_metrics(tmp_path)
+
+
+def test_the_dashboard_of_cachewise_asks_for_what_the_plugin_counts(tmp_path: Path) -> None:
+    engine, pool = shared_serving_counters(tmp_path), shared_counters(tmp_path)
+    engine.set("scheduling", 1)
+    engine.publish()
+    pool.set("mode", 1)
+    pool.set("by_session", 1)
+    families = [*CacheWiseCollector(tmp_path).collect(), *ComputeCacheCollector(tmp_path).collect()]
+    exposed = {sample.name for family in families for sample in family.samples}
+    text = (FOLDER / "dashboards" / "cachewise.json").read_text()
+    asked = set(re.findall(r"\bkeepwarm_[a-z_]+", text)) - {"keepwarm_"}
+    assert {name.removesuffix("_") for name in asked} - exposed == set()
+    predicted = {name for name in exposed if name.startswith("keepwarm_reuse_")}
+    unused = {"keepwarm_reuse_predictions_open", "keepwarm_reuse_ratio_sum"}
+    assert {name for name in predicted - asked if not name.endswith("_count")} <= unused | {
+        "keepwarm_reuse_predicted_seconds_bucket",
+        "keepwarm_reuse_real_seconds_bucket",
+    }
 
 
 def test_every_dashboard_is_named_on_the_page() -> None:

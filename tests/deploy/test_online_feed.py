@@ -30,6 +30,7 @@ PLANTED: dict[str, dict[str, list[str]]] = {
     "thrash": {"CacheThrash": ["a", "b"], "HitRateDropped": ["a", "b"]},
     "prefix": {"CallSitePrefixBroke": ["feed"], "HitRateDropped": ["a", "b"]},
     "fell_back": {"PolicyFellBack": ["a", "b"], "PolicyNotAsWanted": ["a", "b"]},
+    "mispredicted": {"ReusePredictionsOff": ["b"]},
 }
 ASKED = set(re.findall(r"(?:vllm:|computecache_|keepwarm_)\w+|\bup\b", RULES.read_text()))
 
@@ -68,6 +69,12 @@ def test_promtool_has_nothing_to_say(promtool: Path, arguments: tuple[str | Path
         ("keepwarm_scheduling > 0", "keepwarm_scheduling >= 0"),
         ("computecache_effective_mode > 0", "computecache_effective_mode >= 0"),
         ("for: 30s", "for: 5m"),
+        ("> 0.35\n", "> 0.6\n"),
+        ("> 0.35\n", "> 0.05\n"),
+        ("abs(", "("),
+        ('late"}[15m])) >= 100', 'late"}[15m])) >= 1'),
+        ('late"}[1h] offset 20m)) >= 100', 'late"}[1h] offset 20m)) >= 1'),
+        ('{outcome=~"early|middle|late"}[15m]))\n            )', "[15m]))\n            )"),
     ],
 )
 def test_the_cases_notice_a_rule_that_is_wrong(promtool: Path, tmp_path: Path, good: str, bad: str) -> None:

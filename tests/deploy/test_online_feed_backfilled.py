@@ -20,7 +20,7 @@ import yaml
 
 from keepwarm.watch.prometheus import Prometheus
 from keepwarm.watch.report import render_watched
-from keepwarm.watch.servers import look
+from keepwarm.watch.servers import ServerNow, look
 from scripts import feed_series
 from tests.deploy.compose import DEPLOY
 from tests.deploy.test_online_feed import ALERTS, PLANTED
@@ -123,6 +123,26 @@ def test_the_dashboard_of_call_sites_returns_data(url: str) -> None:
         assert all(math.isfinite(float(value)) for one in result for _, value in one["values"])
 
 
+def test_the_dashboard_of_cachewise_shows_predictions(url: str) -> None:
+    board = json.loads((DEPLOY / "grafana" / "dashboards" / "cachewise.json").read_text())
+    queries = {
+        query: panel["title"]
+        for panel in board["panels"]
+        for target in panel.get("targets", ())
+        if "keepwarm_reuse_" in (query := target["expr"])
+    }
+    assert len(queries) >= 8
+    for query, title in queries.items():
+        # Of the healthy server alone, minutes after its restart in the hour.
+        expr = query.replace("$__rate_interval", "5m").replace("[5m]", '{job="healthy"}[5m]')
+        expr = re.sub(r"\}\{job=", ",job=", expr)
+        assert "$" not in expr
+        result = over_time(url, expr, END_S - 600, END_S)
+        values = [float(value) for one in result for _, value in one["values"]]
+        assert values, title
+        assert all(math.isfinite(value) for value in values), title
+
+
 def test_the_command_says_what_holds_and_why(url: str) -> None:
     with Prometheus(url) as prometheus:
         watched = look(prometheus, "5m", END_S)
@@ -142,9 +162,33 @@ def test_the_command_says_what_holds_and_why(url: str) -> None:
     assert (healthy.modes, healthy.tripped) == (("active",), 0)
     assert (fallen.modes, fallen.tripped) == (("lru",), 1)
     assert by_place["healthy", "b"].paused_sessions is not None
+    assert_predictions(by_place["healthy", "b"], by_place["mispredicted", "b"])
+    assert healthy.reuse_late_share is None
     assert healthy.paused_sessions is None
     text = " ".join(render_watched(watched, width=100, colour=False).split())
     assert "was its prompt deployed anew?" in text
+    assert "do tools take another time" in text
+    assert "late (25% each if right)" in text
+
+
+def assert_predictions(healthy: ServerNow, mispredicted: ServerNow) -> None:
+    """The figures of a model that is right but for noise, and of one whose tools became four times slower."""
+    assert healthy.reuse_late_share is not None
+    assert healthy.reuse_early_share is not None
+    assert healthy.reuse_within_2x_share is not None
+    assert healthy.reuse_ratio_p50 is not None
+    assert mispredicted.reuse_late_share is not None
+    assert mispredicted.reuse_ratio_p50 is not None
+    assert mispredicted.reuse_predicted_by_real is not None
+    assert max(healthy.reuse_early_share, healthy.reuse_late_share) < 0.4
+    assert healthy.reuse_within_2x_share > 0.4
+    assert 0.5 < healthy.reuse_ratio_p50 < 1.5
+    assert mispredicted.reuse_late_share > 0.5
+    assert mispredicted.reuse_ratio_p50 > 2
+    assert mispredicted.reuse_predicted_by_real < 0.5
+    for share in (healthy.reuse_never_share, healthy.reuse_predicted_share, healthy.reuse_meanwhile_share):
+        assert share is not None
+        assert 0 < share < 1
 
 
 def test_the_config_that_ships_loads_both_files_of_rules() -> None:

@@ -26,9 +26,12 @@ from keepwarm.canary.servers.local import LocalServer, cpu_options
 REPOSITORY = Path(__file__).resolve().parents[2]
 DEPLOY = REPOSITORY / "deploy"
 BINARIES = Path(os.environ.get("KEEPWARM_TEST_PROMETHEUS", REPOSITORY / "build" / "prometheus" / "bin"))
-# No call sites are exported here: tests/deploy/test_online_feed_backfilled.py asks that dashboard's queries.
+# No call sites are exported here: tests/deploy/test_online_feed_backfilled.py asks that dashboard's queries,
+# test_prometheus_cachewise.py those of CacheWise.
 DASHBOARDS = sorted(
-    path for path in (DEPLOY / "grafana" / "dashboards").glob("*.json") if path.stem != "callsites"
+    path
+    for path in (DEPLOY / "grafana" / "dashboards").glob("*.json")
+    if path.stem in {"canary", "computecache"}
 )
 ROLES = {"baseline": "lru", "canary": "active"}
 # Not a limit on speed: what a stuck test may take before it says what was missing.
@@ -58,6 +61,7 @@ class Prometheus:
     """The running process, asked over its API."""
 
     def __init__(self, base_url: str) -> None:
+        self.base_url = base_url
         self._client = httpx2.Client(base_url=base_url, timeout=30)
 
     def data(self, path: str, **parameters: str) -> Any:
@@ -108,8 +112,10 @@ def stack(cpu_server: Any, tiny_model_dir: Path, tmp_path_factory: pytest.TempPa
 
 
 @contextlib.contextmanager
-def running_prometheus(servers: dict[str, LocalServer], folder: Path) -> Iterator[Prometheus]:
-    """On loopback and a free port; ended by its own process id."""
+def running_prometheus(
+    servers: dict[str, LocalServer], folder: Path, rules: str = "alerts.yml"
+) -> Iterator[Prometheus]:
+    """On loopback and a free port, with one of the files of rules; ended by its own process id."""
     if not (BINARIES / "prometheus").exists():
         pytest.fail(f"no prometheus in {str(BINARIES)!r}; `make test` fetches it")
     port = free_port()
@@ -124,7 +130,7 @@ def running_prometheus(servers: dict[str, LocalServer], folder: Path) -> Iterato
         assert old in config
         config = config.replace(old, new)
     (folder / "prometheus.yml").write_text(config)
-    (folder / "alerts.yml").write_bytes((DEPLOY / "prometheus" / "alerts.yml").read_bytes())
+    (folder / rules).write_bytes((DEPLOY / "prometheus" / rules).read_bytes())
     command = [BINARIES / "prometheus", f"--config.file={folder / 'prometheus.yml'}"]
     command += [f"--storage.tsdb.path={folder / 'data'}", f"--web.listen-address=127.0.0.1:{port}"]
     with (folder / "prometheus.log").open("wb") as log:

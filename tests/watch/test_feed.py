@@ -24,6 +24,9 @@ from typer.testing import CliRunner
 from keepwarm._errors import InputError, TraceError
 from keepwarm.cli.app import app
 from keepwarm.diagnose.engine import diagnose
+from keepwarm.reuse.curves import Curve
+from keepwarm.reuse.model import dumps
+from keepwarm.reuse.predictor import Fitted, ReuseModel
 from keepwarm.trace.encode import choose_encoder
 from keepwarm.trace.open import open_trace
 from keepwarm.watch.exporter import exposition, place_of
@@ -131,6 +134,64 @@ def test_a_deploy_that_breaks_the_prefix_is_a_change_of_that_call_site_alone(tmp
     assert found[rate, "site-1", "simulated", "last"] < 0.1
     assert found["keepwarm_call_site_hit_tokens_total", "site-1", "recorded"] == 150 * 900
     assert (score, "site-2", "down", "recorded") not in found
+
+
+def model_file(folder: Path) -> Path:
+    """All calls take 10 s; a third of them a minute."""
+    curve = Curve((10.0, 60.0), (1 / 3, 0.0), end_s=60.0, beyond_s=1.0, samples=9)
+    fitted = Fitted("test", "none", seed=0, clusters=0, samples=9, censored=0, sources=())
+    path = folder / "model.json"
+    path.write_bytes(dumps(ReuseModel(fitted, curve, {})))
+    return path
+
+
+def turn(session: str, begun_s: float, ended_s: float, tool: str | None = "bash") -> bytes:
+    """A request whose last messages are a tool call and its result, or a person's."""
+    record = json.loads(line(1, RULES))
+    if tool is not None:
+        call = {"id": "1", "type": "function", "function": {"name": tool, "arguments": "{}"}}
+        record["body"]["messages"] += [
+            {"role": "assistant", "content": "", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "1", "content": "done"},
+        ]
+    return json.dumps(record | {"session_id": session, "timestamp": begun_s, "end": ended_s}).encode() + b"\n"
+
+
+def test_predicted_against_real_of_a_recording(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(
+        turn("a", 100, 101, None)
+        + turn("a", 111, 112)  # after 10 s
+        + turn("a", 212, 220)  # after 100 s
+        + turn("a", 214, 216)  # beside the last
+        + turn("a", 220.5, 221)  # after half a second
+        + turn("a", 300, 301, None)  # somebody wrote
+        + turn("b", 302, 303)  # its first
+        + turn("c", 305, 304)  # no such times
+        + line(2, RULES)
+    )
+    found = values(exposition(FollowOptions(path, reuse_model=str(model_file(tmp_path)))))
+    ended = "keepwarm_reuse_predictions_total"
+    outcomes = {key[2]: count for key, count in found.items() if key[:2] == (ended, "afterwards")}
+    assert outcomes == {"early": 1, "middle": 1, "late": 1}
+    assert sum(count for key, count in found.items() if key[:2] == (ended, "meanwhile")) == 0
+    assert found["keepwarm_reuse_unpredicted_total", "unknown"] == 1
+    assert found["keepwarm_reuse_real_seconds_sum", "afterwards"] == 110.5
+    assert found["keepwarm_reuse_predicted_seconds_sum", "afterwards"] == pytest.approx(3 * (10 + 50 / 3))
+    assert not any(key[0].startswith("keepwarm_reuse") for key in values(exposition(FollowOptions(path))))
+
+
+def test_a_model_that_is_none_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(line(1, RULES))
+    for arguments, said in (
+        (["--trace", str(path), "--reuse-model", str(path)], "cannot be used"),
+        (["--trace", str(path), "--reuse-model", str(tmp_path / "none")], "cannot read the model"),
+        (["--prometheus", "http://127.0.0.1:1", "--reuse-model", str(path)], "goes with --trace"),
+    ):
+        result = CliRunner().invoke(app, ["watch", *arguments, "--once"])
+        assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+        assert said in result.stderr
 
 
 def test_call_sites_beyond_the_most_are_counted_together(tmp_path: Path) -> None:

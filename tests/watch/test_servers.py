@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import httpx2
@@ -15,7 +15,8 @@ from keepwarm._json import to_json
 from keepwarm.cli.app import app
 from keepwarm.watch.conditions import CONDITIONS
 from keepwarm.watch.prometheus import Prometheus
-from keepwarm.watch.report import render_watched
+from keepwarm.watch.report import MOST_SHOWN, render_watched
+from keepwarm.watch.reuse import reuse_figures
 from keepwarm.watch.servers import look, watch_document
 from keepwarm.watch.window import window_seconds
 
@@ -64,21 +65,74 @@ def test_a_server_in_figures() -> None:
     document = watch_document(watched)
     assert document["schema"] == "keepwarm.watch/1"
     assert document["servers"][0]["predicted_reuse_p50_s"] is None
-    assert "no metric of the prediction" in document["missing"][0]
+    assert "no server exports it" in document["missing"][0]
     assert to_json(document) == to_json(watch_document(watched))
     text = render_watched(watched, width=100, colour=False)
     assert "75.0% of 2/s prompt tokens" in text
     assert "none holds" in text
     assert "time to reuse  " not in text
+    assert "not known: predicted against real time to reuse: no server exports it" in text
 
 
-def test_the_measured_gap_stands_beside_a_prediction_that_nobody_exports() -> None:
+def test_the_measured_gap_is_told_apart_from_sessions() -> None:
     def sampled(expr: str) -> dict[str, Any]:
         return vector((TARGET, "42.5")) if "kv_block_reuse" in expr else healthy(expr)
 
     with prometheus(sampled) as asked:
         text = render_watched(look(asked, "5m"), width=100, colour=False)
-    assert "median 42.5 s of the blocks that vLLM samples; predicted -" in text
+    assert "gap between uses" in text
+    assert "median 42.5 s of the blocks that vLLM samples" in text
+
+
+REUSE = {
+    "predicted_reuse_p50_s": "8",
+    "real_reuse_p50_s": "9",
+    "reuse_ratio_p50": "1.25",
+    "reuse_predicted_by_real": "0.8",
+    "reuse_within_2x_share": "0.625",
+    "reuse_early_share": "0.25",
+    "reuse_late_share": "0.125",
+    "reuse_never_share": "0.0625",
+    "reuse_predicted_share": "0.9",
+    "reuse_meanwhile_share": "0.5",
+}
+
+
+def test_predicted_against_real() -> None:
+    by_expr = {expr: REUSE[name] for name, expr in reuse_figures("5m").items()}
+    assert len(by_expr) == len(REUSE)
+
+    def predicting(expr: str) -> dict[str, Any]:
+        return vector((TARGET, by_expr[expr])) if expr in by_expr else healthy(expr)
+
+    with prometheus(predicting) as asked:
+        watched = look(asked, "5m")
+    (server,) = watch_document(watched)["servers"]
+    assert {name: server[name] for name in REUSE} == {name: float(value) for name, value in REUSE.items()}
+    assert watched.missing == ()
+    text = " ".join(render_watched(watched, width=120, colour=False).split())
+    assert "predicted 8.0 s, real 9.0 s, real by predicted 1.25: medians" in text
+    assert "62.5% within a factor of two; predicted by real 0.80 in the sum" in text
+    assert "25.0% early, 12.5% late (25% each if right), 6.2% never met" in text
+    assert "90.0% with a prediction, 50.0% of these while idle" in text
+    assert "not known" not in text
+
+
+def test_a_server_that_predicts_nothing_says_what_it_takes() -> None:
+    unpredicted = reuse_figures("5m")["reuse_predicted_share"]
+
+    def silent(expr: str) -> dict[str, Any]:
+        if expr == unpredicted:
+            return vector((TARGET, "0"))
+        if expr in reuse_figures("5m").values():
+            return vector((TARGET, "NaN"))
+        return vector(({}, "1")) if expr.startswith("group (keepwarm_reuse") else healthy(expr)
+
+    with prometheus(silent) as asked:
+        watched = look(asked, "5m")
+    assert "it takes a model" in watched.missing[0]
+    text = " ".join(render_watched(watched, width=120, colour=False).split())
+    assert "0.0% with a prediction, - of these while idle" in text
 
 
 @pytest.mark.parametrize("condition", CONDITIONS, ids=lambda condition: str(condition.alert))
@@ -121,6 +175,72 @@ def test_an_answer_that_is_none_is_one_line(response: httpx2.Response, said: str
     with asked, pytest.raises(ServerError) as raised:
         look(asked, "5m")
     assert said in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [{"job": 1}, {"job": None}, {"job": {"a": "b"}}, [1, 2], "text", None],
+    ids=json.dumps,
+)
+def test_labels_that_are_none_are_one_line(metric: Any) -> None:
+    answer = {"status": "success", "data": {"result": [{"metric": metric, "value": [1, "1"]}]}}
+    with prometheus(lambda expr: answer) as asked, pytest.raises(ServerError, match="nothing that a Prom"):
+        look(asked, "5m")
+
+
+@pytest.mark.parametrize("now", ["NaN", "1e300", "-1", "soon", None, []])
+def test_a_clock_that_is_none_is_one_line(now: Any) -> None:
+    answer = httpx2.Response(200, json={"status": "success", "data": {"result": [1.0, now]}})
+    asked = Prometheus(URL, transport=httpx2.MockTransport(lambda _: answer))
+    with asked, pytest.raises(ServerError, match="nothing that a Prometheus says"):
+        look(asked, "5m")
+
+
+def test_an_answer_without_an_end_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("keepwarm.watch.prometheus.MOST_BYTES", 1 << 20)
+    read = []
+
+    def endless() -> Iterator[bytes]:
+        while len(read) < 100:
+            read.append(1)
+            yield b" " * (1 << 18)
+
+    asked = Prometheus(URL, transport=httpx2.MockTransport(lambda _: httpx2.Response(200, content=endless())))
+    with asked, pytest.raises(ServerError, match="answers with more than 1 MiB"):
+        look(asked, "5m")
+    assert len(read) <= 6
+
+
+def test_a_thousand_servers_are_all_in_the_document_and_some_on_the_screen() -> None:
+    targets = [({**TARGET, "instance": f"gpu-{number}"}, "1") for number in range(1_000)]
+    with prometheus(lambda expr: vector(*targets)) as asked:
+        watched = look(asked, "5m")
+    assert len(watch_document(watched)["servers"]) == 1_000
+    text = render_watched(watched, width=100, colour=False)
+    assert "and 950 more servers; --once --json has all" in text
+    assert f"and {1_000 * len(CONDITIONS) - MOST_SHOWN:,} more conditions" in text
+    assert text.count("hit rate ") == MOST_SHOWN
+
+
+def test_who_answered_once_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    with prometheus(healthy) as asked:
+        seen = look(asked, "5m")
+    answers: list[Any] = [seen, ServerError("no answer"), seen, KeyboardInterrupt()]
+
+    def next_look(*_: Any) -> Any:
+        answer = answers.pop(0)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    monkeypatch.setattr("keepwarm.watch.servers.look", next_look)
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    result = CliRunner().invoke(app, ["watch", "--prometheus", URL, "--interval", "7"])
+    assert "no answer; looking again in 7 s" in result.stderr
+    assert result.stdout.count("75.0% of 2/s prompt tokens") == 2
+    answers[:] = [ServerError("no answer")]
+    result = CliRunner().invoke(app, ["watch", "--prometheus", URL])
+    assert (result.exit_code, result.stdout) == (2, "")
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:9090", "ftp://host", "http://", "", "http://[::", "http://a:b"])

@@ -50,6 +50,15 @@ CapacityBlocks = Annotated[
         "--capacity-blocks", metavar="N", min=1, max=16_777_216, help="Simulated usable blocks, for --trace."
     ),
 ]
+ReuseModel = Annotated[
+    str | None,
+    typer.Option(
+        "--reuse-model",
+        metavar="FILE",
+        help="A model of keepwarm reuse fit: also export what it predicts of --trace against what came.",
+        show_default=False,
+    ),
+]
 
 
 def command(
@@ -63,6 +72,7 @@ def command(
     chat_template: shared.ChatTemplate = None,
     block_size: BlockSize = None,
     capacity_blocks: CapacityBlocks = 262_144,
+    reuse_model: ReuseModel = None,
     json: shared.Json = False,
 ) -> None:
     """Watch vLLM servers through their Prometheus, or export the call sites of a recording to one.
@@ -75,12 +85,14 @@ def command(
         )
     if json and (not once or trace is not None):
         raise InputError("--json is one document; use it with --prometheus and --once")
+    if reuse_model is not None and trace is None:
+        raise InputError("--reuse-model goes with --trace; a server has its own in KEEPWARM_REUSE_MODEL")
     if prometheus is not None:
         _watch_servers(prometheus, window, None if once else interval, json=json)
     elif trace is not None:
         from keepwarm.watch.follow import FollowOptions
 
-        options = FollowOptions(trace, tokenizer, chat_template, block_size, capacity_blocks)
+        options = FollowOptions(trace, tokenizer, chat_template, block_size, capacity_blocks, reuse_model)
         _export(options, None if once else listen)
 
 
@@ -99,9 +111,10 @@ def _export(options: FollowOptions, listen: str | None) -> None:
 
 
 def _watch_servers(url: str, window: str, interval_s: float | None, *, json: bool) -> None:
-    """Look every ``interval_s``, or once for None."""
+    """Look every ``interval_s``, or once for None. Who answered once and then does not is asked again."""
     import time
 
+    from keepwarm._errors import ServerError
     from keepwarm._json import to_json
     from keepwarm.watch.prometheus import Prometheus
     from keepwarm.watch.report import render_watched
@@ -109,14 +122,22 @@ def _watch_servers(url: str, window: str, interval_s: float | None, *, json: boo
     from keepwarm.watch.window import window_seconds
 
     window_seconds(window)
+    has_answered = False
     with Prometheus(url) as prometheus:
         while True:
-            watched = look(prometheus, window)
-            if json:
-                write_bytes(to_json(watch_document(watched)))
+            try:
+                watched = look(prometheus, window)
+            except ServerError as error:
+                if not has_answered:
+                    raise
+                write_error(f"{error}; looking again in {interval_s:g} s")
             else:
-                width, colour = screen()
-                write_text(render_watched(watched, width=width, colour=colour))
+                has_answered = interval_s is not None
+                if json:
+                    write_bytes(to_json(watch_document(watched)))
+                else:
+                    width, colour = screen()
+                    write_text(render_watched(watched, width=width, colour=colour))
             if interval_s is None:
                 return
             write_text("\n")

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from keepwarm._text import percent, visible
 from keepwarm.watch.prometheus import Prometheus, Sample
+from keepwarm.watch.reuse import PREDICTIONS_OFF
 
 RUNBOOK = "docs/how-to/watch.md"
 
@@ -96,12 +97,20 @@ def _not_wanted(sample: Sample) -> str:
     return f"the labels of the target want {visible(wanted)!r}, and no engine of it runs in that"
 
 
+def _predictions_off(sample: Sample) -> str:
+    return (
+        f"sessions that come back late, less those early, are {_points(sample)} of all from their own past: "
+        "do tools take another time, or others run, than the model was fitted on?"
+    )
+
+
 CONDITIONS = (
     Condition("CacheThrash", THRASH, _thrash),
     Condition("CallSitePrefixBroke", PREFIX_BROKE, _prefix_broke),
     Condition("HitRateDropped", HIT_RATE_DROPPED, _hit_rate_dropped),
     Condition("PolicyFellBack", FELL_BACK, _fell_back),
     Condition("PolicyNotAsWanted", NOT_WANTED, _not_wanted),
+    Condition("ReusePredictionsOff", PREDICTIONS_OFF, _predictions_off),
 )
 
 

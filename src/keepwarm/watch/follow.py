@@ -18,6 +18,7 @@ from keepwarm.trace.readers.base import Reader, Unusable
 from keepwarm.trace.readers.decode import decode_object, detect
 from keepwarm.trace.records import Request, Skipped
 from keepwarm.watch.families import Following, families
+from keepwarm.watch.returns import Returns
 from keepwarm.watch.sites import CAPACITY_BLOCKS, CallSites, SimulatedCache
 from keepwarm.watch.tail import Tail
 
@@ -25,21 +26,23 @@ _ENCODER_BYTES = 64 << 20
 
 
 class FollowOptions(NamedTuple):
-    """Which recording, and how its prompts become blocks: as for ``diagnose``."""
+    """Which recording, how its prompts become blocks (as for ``diagnose``), and a model of tool times."""
 
     trace: Path
     tokenizer: str | None = None
     chat_template: str | None = None
     block_size: int | None = None
     capacity_blocks: int = CAPACITY_BLOCKS
+    reuse_model: str | None = None
 
 
 class Follower:
     """One recording. ``read_on`` is for one thread; ``collect`` may be called from another."""
 
     def __init__(self, options: FollowOptions) -> None:
-        """Raises TraceError: the recording cannot be followed."""
+        """Raises TraceError: the recording cannot be followed; InputError: the model cannot be used."""
         self._options = options
+        self._returns = None if options.reuse_model is None else Returns(options.reuse_model)
         self._tail = Tail(options.trace)
         self._lock = Lock()
         self._reader: Reader | None = None
@@ -66,6 +69,8 @@ class Follower:
             following = Following(self._skipped + self._tail.overlong, self._tail.rotations, self._last_s)
             # Inside the lock: the families copy the numbers.
             yield from list(families(sites, following))
+            if self._returns is not None:
+                yield from list(self._returns.families())
 
     def _requests(self, line: bytes) -> list[Request]:
         if not line.strip():
@@ -88,6 +93,8 @@ class Follower:
         if self._sites is None:
             self._sites = self._call_sites(request)
         with self._lock:
+            if self._returns is not None:
+                self._returns.add(request)
             try:
                 self._sites.add(request)
             except InputError:  # a prompt that the template refuses, a tokenizer's server that is away

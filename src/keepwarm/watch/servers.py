@@ -11,14 +11,11 @@ from keepwarm._errors import ServerError
 from keepwarm._json import plain
 from keepwarm.watch.conditions import Held, conditions_held
 from keepwarm.watch.prometheus import Prometheus, Sample
+from keepwarm.watch.reuse import NOT_EXPORTED, NOT_PREDICTED, reuse_figures
 
 SCHEMA = "keepwarm.watch/1"
 _QUERIES = "vllm:prefix_cache_queries_total"
 _BY = "by (job, instance, role)"
-NO_PREDICTION = (
-    "predicted against real time to reuse: the plugin exports no metric of the prediction yet; the measured "
-    "gap between uses is vLLM's own sample (--kv-cache-metrics)"
-)
 
 Place = tuple[str, str, str]
 """Job, instance and role of a target; the role is empty where its scrape gives none."""
@@ -29,7 +26,16 @@ class ServerNow(msgspec.Struct, frozen=True, kw_only=True):
 
     ``hit_rate`` is hit by queried prompt tokens; ``evicted_then_requested_share`` is of the queried ones.
     ``modes`` are those that an engine is in: of ComputeCache, else of CacheWise's eviction.
-    ``reuse_gap_p50_s`` is measured by vLLM; ``predicted_reuse_p50_s`` is always None, nobody exports it yet.
+    ``reuse_gap_p50_s`` is of blocks that vLLM samples, all others of reuse are of the plugin's sessions:
+
+    - ``reuse_ratio_p50``: median of real by predicted; ``reuse_predicted_by_real``: of their sums, above 1
+      if too much is expected;
+    - ``reuse_within_2x_share``: of predictions whose session came back, those within a factor of two;
+    - ``reuse_early_share``, ``reuse_late_share``: of the same, those in the quickest and in the slowest
+      quarter of what was predicted;
+    - ``reuse_never_share``: of predictions that ended, those whose session finished or stayed away;
+    - ``reuse_predicted_share``: of sessions that came back, those with a prediction;
+    - ``reuse_meanwhile_share``: of these, those whose tool call was known while they were idle.
     """
 
     job: str
@@ -49,6 +55,15 @@ class ServerNow(msgspec.Struct, frozen=True, kw_only=True):
     paused_sessions: float | None
     reuse_gap_p50_s: float | None
     predicted_reuse_p50_s: float | None = None
+    real_reuse_p50_s: float | None = None
+    reuse_ratio_p50: float | None = None
+    reuse_predicted_by_real: float | None = None
+    reuse_within_2x_share: float | None = None
+    reuse_early_share: float | None = None
+    reuse_late_share: float | None = None
+    reuse_never_share: float | None = None
+    reuse_predicted_share: float | None = None
+    reuse_meanwhile_share: float | None = None
 
 
 class Watched(NamedTuple):
@@ -74,7 +89,8 @@ def look(prometheus: Prometheus, window: str, at_s: float | None = None) -> Watc
             f"{prometheus.name} has no {_QUERIES}; let it scrape /metrics of a vLLM server that runs without "
             "--disable-log-stats, or look at its /targets"
         )
-    figures = {name: _by_place(prometheus.query(expr, now_s)) for name, expr in _figures(window).items()}
+    asked = _figures(window) | reuse_figures(window)
+    figures = {name: _by_place(prometheus.query(expr, now_s)) for name, expr in asked.items()}
     modes = _on(prometheus, now_s, "computecache_effective_mode", "mode")
     evictions = _on(prometheus, now_s, "keepwarm_eviction_effective", "eviction")
     orders = _on(prometheus, now_s, "keepwarm_scheduling", "mode")
@@ -89,9 +105,8 @@ def look(prometheus: Prometheus, window: str, at_s: float | None = None) -> Watc
         )
         for place in places
     ]
-    return Watched(
-        prometheus.name, window, now_s, servers, conditions_held(prometheus, now_s), (NO_PREDICTION,)
-    )
+    held = conditions_held(prometheus, now_s)
+    return Watched(prometheus.name, window, now_s, servers, held, _missing(prometheus, now_s, servers))
 
 
 def watch_document(watched: Watched) -> dict[str, Any]:
@@ -108,6 +123,13 @@ def watch_document(watched: Watched) -> dict[str, Any]:
         }
     )
     return document
+
+
+def _missing(prometheus: Prometheus, at_s: float, servers: Sequence[ServerNow]) -> tuple[str, ...]:
+    if any(server.reuse_late_share is not None for server in servers):
+        return ()
+    exported = prometheus.query("group (keepwarm_reuse_predictions_total)", at_s)
+    return (NOT_PREDICTED if exported else NOT_EXPORTED,)
 
 
 def _figures(window: str) -> dict[str, str]:

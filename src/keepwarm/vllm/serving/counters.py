@@ -14,10 +14,24 @@ from pathlib import Path
 
 SUFFIX = ".cachewise"
 SCHEDULING_MODES = ("fcfs", "cachewise", "active-set")
-SERVING_FAULT_KINDS = ("order", "stalled", "sessions", "step", "model")
+SERVING_FAULT_KINDS = ("order", "stalled", "sessions", "step", "model", "reuse")
 HINT_OUTCOMES = ("accepted", "refused", "dropped", "applied", "unknown", "late")
+# Predicted against real time to reuse. When the tool call was known, and how its prediction ended.
+PREDICTION_OUTCOMES = {
+    "meanwhile": ("early", "middle", "late", "finished", "away"),
+    "afterwards": ("early", "middle", "late"),
+}
+UNPREDICTED_REASONS = ("unknown", "human")
+# Upper bounds of histograms; a last bucket holds the rest.
+RATIO_BOUNDS = (0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0, 1.2, 1.4, 2.0, 3.0, 5.0, 10.0)
+SECONDS_BOUNDS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
+REUSE_HISTOGRAMS = {
+    "predicted_seconds": SECONDS_BOUNDS,
+    "real_seconds": SECONDS_BOUNDS,
+    "ratio": RATIO_BOUNDS,
+}
 
-_LAYOUT = 1  # first word of a file: files of other layouts are not read
+_LAYOUT = 2  # first word of a file: files of other layouts are not read
 COUNTED = {
     "admissions": "Requests admitted by the queue order",
     "reordered_admissions": "Requests admitted while one that had come earlier waited",
@@ -27,13 +41,29 @@ COUNTED = {
     "sessions_by_prefix": "Requests that belong to a session by their prefix, because they named none",
     "malformed_session_ids": "Requests whose session id could not be used",
 }
-_GAUGES = ("put_away", "scheduling", "sessions_known", "sessions_active", "sessions_paused", "prefill_ps")
+_GAUGES = (
+    "put_away",
+    "scheduling",
+    "sessions_known",
+    "sessions_active",
+    "sessions_paused",
+    "prefill_ps",
+    "predictions_open",
+)
 NAMES = (
     "layout",
     *COUNTED,
     *_GAUGES,
     *(f"fault_{kind}" for kind in SERVING_FAULT_KINDS),
     *(f"hints_{outcome}" for outcome in HINT_OUTCOMES),
+    *(f"unpredicted_{reason}" for reason in UNPREDICTED_REASONS),
+    *(f"{known}_{outcome}" for known, outcomes in PREDICTION_OUTCOMES.items() for outcome in outcomes),
+    *(
+        f"{known}_{histogram}_{slot}"
+        for known in PREDICTION_OUTCOMES
+        for histogram, bounds in REUSE_HISTOGRAMS.items()
+        for slot in ("millionths", *range(len(bounds) + 1))  # the sum, and each bucket by itself
+    ),
 )
 _SLOT = {name: index for index, name in enumerate(NAMES)}
 _SIZE = 8 * len(NAMES)

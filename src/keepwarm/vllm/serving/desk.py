@@ -106,6 +106,8 @@ class Desk:
             counters.set("sessions_known", len(state.table))
             if state.table.now_s - self._counted_s >= LEAST_COUNTED_S:
                 self._counted_s = state.table.now_s
+                state.table.give_up(state.table.now_s)
+                counters.set("predictions_open", state.table.open_predictions)
                 counters.set("sessions_active", sum(bool(known.requests) for known in state.table))
                 counters.set("sessions_paused", sum(known.paused for known in state.table))
             if self._hints is not None:
@@ -170,5 +172,7 @@ def _listen(scheduler: Any, state: EngineState) -> HintListener | None:
         drain = listener.drain
         state.on_step.append(lambda now_s: drain(table, now_s))
         state.on_arrival.append(lambda _request, _session: drain(table, table.now_s))
+    # What was told until here was known while the session was idle; what its request tells is known too late.
+    state.on_arrival.append(lambda _request, session: table.returns(session))
     state.on_arrival.append(lambda request, session: metadata.tell(table, session, request))
     return listener

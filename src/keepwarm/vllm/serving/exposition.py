@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from keepwarm.vllm.serving.counters import (
     COUNTED,
     HINT_OUTCOMES,
+    PREDICTION_OUTCOMES,
+    REUSE_HISTOGRAMS,
     SCHEDULING_MODES,
     SERVING_FAULT_KINDS,
+    UNPREDICTED_REASONS,
     read_serving_counters,
 )
 
 _STATES = ("known", "active", "paused")
+_REUSE_TEXTS = {
+    "predicted_seconds": "Time to reuse as it was predicted, of sessions that came back",
+    "real_seconds": "Time to reuse as it was, of the same sessions",
+    "ratio": "Real by predicted time to reuse, of the same sessions",
+}
 
 
 class CacheWiseCollector:
@@ -33,6 +41,7 @@ class CacheWiseCollector:
         if engines:
             yield from _counters(engines)
             yield from _gauges(engines)
+            yield from prediction_families(engines)
 
 
 def _total(engines: list[Mapping[str, int]], name: str) -> int:
@@ -79,6 +88,47 @@ def _gauges(engines: list[Mapping[str, int]]) -> Iterator[Any]:
         "Time that computing one prompt token takes lately, the slowest engine's",
         value=max(engine["prefill_ps"] for engine in engines) / 1e12,
     )
+
+
+def prediction_families(engines: list[Mapping[str, int]]) -> Iterator[Any]:
+    """Predicted against real time to reuse, counts by ``counters.NAMES`` of each engine."""
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+    ended = CounterMetricFamily(
+        "keepwarm_reuse_predictions",
+        "Predictions of the time to reuse, by when the call was known and how they ended",
+        labels=["known", "outcome"],
+    )
+    for known, outcomes in PREDICTION_OUTCOMES.items():
+        for outcome in outcomes:
+            ended.add_metric([known, outcome], _total(engines, f"{known}_{outcome}"))
+    yield ended
+    unpredicted = CounterMetricFamily(
+        "keepwarm_reuse_unpredicted", "Sessions that came back and nothing was predicted", labels=["reason"]
+    )
+    for reason in UNPREDICTED_REASONS:
+        unpredicted.add_metric([reason], _total(engines, f"unpredicted_{reason}"))
+    yield unpredicted
+    yield GaugeMetricFamily(
+        "keepwarm_reuse_predictions_open",
+        "Predictions of sessions that are idle now",
+        value=_total(engines, "predictions_open"),
+    )
+    yield from (_reuse_histogram(engines, name, bounds) for name, bounds in REUSE_HISTOGRAMS.items())
+
+
+def _reuse_histogram(engines: list[Mapping[str, int]], name: str, bounds: Sequence[float]) -> Any:
+    from prometheus_client.core import HistogramMetricFamily
+
+    untyped: Any = HistogramMetricFamily  # its constructor has no types
+    family = untyped(f"keepwarm_reuse_{name}", _REUSE_TEXTS[name], labels=["known"])
+    for known in PREDICTION_OUTCOMES:
+        buckets, so_far = [], 0
+        for index, bound in enumerate((*map(repr, bounds), "+Inf")):
+            so_far += _total(engines, f"{known}_{name}_{index}")
+            buckets.append((bound, so_far))
+        family.add_metric([known], buckets, sum_value=_total(engines, f"{known}_{name}_millionths") / 1e6)
+    return family
 
 
 def expose_serving(directory: Path) -> None:

@@ -15,13 +15,13 @@ from typing import Any
 from keepwarm.policies.sessions import SessionId
 from keepwarm.reuse.estimators.base import Estimator
 from keepwarm.reuse.estimators.unknown import Unknown
-from keepwarm.scheduling.sessions import SessionTable
 from keepwarm.vllm.serving.counters import (
     ServingCounters,
     private_serving_counters,
     shared_serving_counters,
 )
 from keepwarm.vllm.serving.faults import ServingFaults
+from keepwarm.vllm.serving.predictions import PredictedTable
 from keepwarm.vllm.serving.settings import ServingSettings, read_serving_settings
 from keepwarm.vllm.startup import counters_directory
 
@@ -46,7 +46,7 @@ class EngineState:
         self.counters = counters
         self.clock = clock
         self.faults = ServingFaults(counters, settings.fault_limit)
-        self.table = SessionTable(self._estimator(), settings.sessions)
+        self.table = PredictedTable(self._estimator(), settings.sessions, counters, self.faults)
         self.sessions: dict[str, SessionId] = {}  # of the requests that wait or run, by request id
         self.on_step: list[Callable[[float], None]] = []
         self.on_arrival: list[Callable[[Any, SessionId], None]] = []
