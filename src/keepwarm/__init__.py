@@ -1,7 +1,46 @@
 """keepwarm: find out why prompts miss the prefix cache, and keep the right blocks warm.
 
-The public face. Names are loaded when they are first used, so that ``import keepwarm`` costs
-next to nothing; every other module may change without notice.
+The same as the command line, from Python. What misses the cache, and what a fix would give back::
+
+    >>> import keepwarm
+    >>> found = keepwarm.diagnose_trace("traffic.jsonl.gz")
+    >>> f"{found.hit_rate:.1%} now, {found.hit_rate_if_fixed:.1%} if fixed (both simulated)"
+    '56.0% now, 87.9% if fixed (both simulated)'
+    >>> worst = found.findings[0]
+    >>> worst.cause, worst.path, worst.recoverable_tokens
+    ('tool-order', 'tools[0]', 46392)
+
+What a cache of another size or policy would hit::
+
+    >>> options = keepwarm.SimulateOptions(policies=("lru", "belady"), capacities_blocks=(1024,))
+    >>> simulated = keepwarm.simulate_cache("traffic.jsonl.gz", options)
+    >>> [(row.policy, f"{row.hit_rate:.1%}") for row in simulated.rows]
+    [('lru', '46.8%'), ('belady', '56.0%')]
+
+- ``diagnose_trace(path, options)`` takes ``Options`` and answers a ``Diagnosis``
+- ``simulate_cache(path, options)`` takes ``SimulateOptions``, in them a ``ServerOptions`` to size a cache
+  for a server, and answers a ``Simulation``
+- both take ``Resources``, a budget of memory; it changes no answer
+
+Options and answers are frozen records; a field of an answer is the key of the same name in ``--json``.
+Times are in seconds, capacities in usable blocks, rates from 0 to 1; every hit rate is simulated. The same
+trace and options give the same answer.
+
+Errors derive from ``KeepwarmError``; their message says what, where and what to do next::
+
+    KeepwarmError
+    ├── InputError            the trace or an option is wrong
+    │   ├── BudgetError       a budget of memory cannot be kept
+    │   ├── ServerError       a server cannot be reached or started, or answers what it must not
+    │   ├── TraceError        a trace cannot be opened, or has nothing usable
+    │   ├── TemplateError     a chat template cannot be read or rendered
+    │   └── TokenizerError    a tokenizer cannot be loaded or reached
+    ├── GateRefusal           a gate that was asked for said no
+    ├── Interrupted           Ctrl-C, where what was done so far is kept
+    └── IntegrityError        a bug in keepwarm
+
+Names are loaded when they are first used: ``import keepwarm`` costs next to nothing. Besides these,
+``keepwarm.hints`` is for clients of a server that runs the plugin; other modules may change without notice.
 """
 
 from __future__ import annotations
@@ -10,15 +49,18 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from keepwarm._errors import (
+        BudgetError,
         GateRefusal,
         InputError,
         IntegrityError,
+        Interrupted,
         KeepwarmError,
         ServerError,
         TemplateError,
         TokenizerError,
         TraceError,
     )
+    from keepwarm._resources import Resources
     from keepwarm.cache.options import ServerOptions, SimulateOptions
     from keepwarm.cache.simulate import simulate_cache
     from keepwarm.cache.simulation import Simulation
@@ -29,12 +71,15 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BudgetError",
     "Diagnosis",
     "GateRefusal",
     "InputError",
     "IntegrityError",
+    "Interrupted",
     "KeepwarmError",
     "Options",
+    "Resources",
     "ServerError",
     "ServerOptions",
     "SimulateOptions",
@@ -51,6 +96,7 @@ __all__ = [
 _HOMES = {
     "Diagnosis": ("keepwarm.diagnose.findings", "Diagnosis"),
     "Options": ("keepwarm.diagnose.options", "Options"),
+    "Resources": ("keepwarm._resources", "Resources"),
     "ServerOptions": ("keepwarm.cache.options", "ServerOptions"),
     "SimulateOptions": ("keepwarm.cache.options", "SimulateOptions"),
     "Simulation": ("keepwarm.cache.simulation", "Simulation"),

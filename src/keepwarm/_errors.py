@@ -2,11 +2,13 @@
 
 KeepwarmError
 ├── InputError            the input or the call is wrong: one line, exit 2
+│   ├── BudgetError       a stated budget of memory cannot be kept
 │   ├── ServerError       a server cannot be reached or started, or answers what it must not
 │   ├── TraceError        a trace cannot be opened, or has nothing usable
 │   ├── TemplateError     a chat template cannot be read or rendered
 │   └── TokenizerError    a tokenizer cannot be loaded or reached
 ├── GateRefusal           a gate the user asked for said no: one line, exit 1
+├── Interrupted           Ctrl-C, where what was done so far is kept: one line, exit 130
 └── IntegrityError        an invariant of ours does not hold: a bug in keepwarm
 """
 
@@ -21,6 +23,10 @@ class KeepwarmError(Exception):
 
 class InputError(KeepwarmError):
     """The input or the call is wrong; the message says what, where and what to do next."""
+
+
+class BudgetError(InputError):
+    """A stated budget of memory cannot be kept; says how much would do. What was spilled is kept."""
 
 
 class ServerError(InputError):
@@ -43,6 +49,12 @@ class GateRefusal(KeepwarmError):
     """A gate the user asked for (say ``--fail-under``) said no."""
 
     exit_code = 1
+
+
+class Interrupted(KeepwarmError):
+    """Ctrl-C in a run that goes on from where it was when it is asked for again."""
+
+    exit_code = 130
 
 
 class IntegrityError(KeepwarmError):

@@ -25,22 +25,44 @@ def to_json(document: dict[str, Any]) -> bytes:
     return escaped.encode("utf-8", "backslashreplace")
 
 
+def decoded(content: bytes, kind: type[_Document]) -> _Document:
+    """``content`` as ``kind``, by the letter: no NaN, no lone surrogate.
+
+    Raises msgspec.DecodeError (msgspec.ValidationError among them): it is no such document, is not UTF-8, or
+    is nested deeper than Python can follow.
+    """
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise msgspec.DecodeError(_reason(error)) from None
+
+
+def parsed(content: bytes | str) -> Any:
+    """As ``json.loads``; also what is nested deeper than Python can follow is a ValueError."""
+    try:
+        return json.loads(content)
+    except RecursionError as error:
+        raise ValueError(_reason(error)) from None
+
+
+def _reason(error: Exception) -> str:
+    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+
+
 def from_json(content: bytes, kind: type[_Document]) -> _Document:
     """``content`` as ``kind``; lone surrogates, which msgspec refuses, become escapes in the text.
 
     Raises msgspec.DecodeError (msgspec.ValidationError among them): it is no such document.
     """
     try:
-        return msgspec.json.decode(content, type=kind)
+        return decoded(content, kind)
     except msgspec.ValidationError:
         raise
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except msgspec.DecodeError as error:
         try:
-            value = json.loads(content)
-        except (ValueError, RecursionError):
-            raise msgspec.DecodeError(str(error)) from None
-    except RecursionError:
-        raise msgspec.DecodeError("it is nested too deeply") from None
+            value = parsed(content)
+        except ValueError:
+            raise error from None
     return msgspec.convert(without_surrogates(value), kind)
 
 

@@ -90,6 +90,11 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def plural(number: int, noun: str) -> str:
+    """``request`` for one, else ``requests``."""
+    return noun if number == 1 else f"{noun}s"
+
+
 def percent(rate: float) -> str:
     """One decimal; never ``0.0%`` or ``100.0%`` for what is not exactly that."""
     if 0 < rate < 0.001:

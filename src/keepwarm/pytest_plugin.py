@@ -99,7 +99,8 @@ def _options(item: pytest.Item) -> Options:
     unknown = sorted(given.keys() - set(_OPTIONS))
     if marker is not None and (marker.args or unknown):
         raise InputError(
-            f"the marker keepwarm takes {', '.join(_OPTIONS)} by name, not {marker.args or unknown}"
+            f"the marker keepwarm takes {', '.join(_OPTIONS)} by name, not {marker.args or unknown}; "
+            "see docs/how-to/gate.md"
         )
     root = item.config.rootpath
     return Options(

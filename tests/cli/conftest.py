@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -8,6 +10,7 @@ from typer.testing import CliRunner, Result
 
 import keepwarm.diagnose
 from keepwarm.cli.app import app
+from keepwarm.diagnose import engine
 from keepwarm.diagnose.findings import Diagnosis
 from keepwarm.diagnose.options import Options
 from tests.report.sample import helpdesk
@@ -38,10 +41,18 @@ class Diagnoser:
             raise self.outcome
         return self.outcome
 
+    @contextlib.contextmanager
+    def examining(
+        self, path: str, options: Options, progress: Any = None, **_: object
+    ) -> Iterator[SimpleNamespace]:
+        """The same as ``engine.examining`` gives it, without what it rests on."""
+        yield SimpleNamespace(diagnosis=self(path, options, progress))
+
 
 @pytest.fixture
 def diagnoser(monkeypatch: pytest.MonkeyPatch) -> Diagnoser:
     """The command line alone is tested: what it asks for and what it does with the answer."""
     stand_in = Diagnoser()
     monkeypatch.setattr(keepwarm.diagnose, "diagnose", stand_in, raising=False)
+    monkeypatch.setattr(engine, "examining", stand_in.examining)
     return stand_in

@@ -146,6 +146,22 @@ def test_a_wrong_call_is_one_line_and_changes_nothing(
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "here --baseline b.json",
+        "good.jsonl --baseline here",
+        "good.jsonl --baseline b.json --task here",
+        "good.jsonl --baseline here/b.json --write-baseline",
+    ],
+)
+def test_links_that_lead_to_each_other(cli: Check, arguments: str) -> None:
+    written(cli)
+    Path("here").symlink_to("there")
+    Path("there").symlink_to("here")
+    assert "here" in one_line(cli(*arguments.split()), 2)
+
+
 def test_nothing_heavy_is_imported_at_the_start() -> None:
     heavy = {"msgspec", "numpy", "rich", "keepwarm.gate"}
     program = f"import sys, keepwarm.cli.check; print({heavy!r} & set(sys.modules))"

@@ -76,7 +76,8 @@ def test_a_full_disk_behind_standard_output() -> None:
         command = [sys.executable, "-m", "keepwarm", "causes"]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
     assert done.returncode == 2
-    assert done.stderr == b"keepwarm: cannot write standard output: No space left on device\n"
+    said = b"keepwarm: cannot write standard output: No space left on device; redirect it elsewhere\n"
+    assert done.stderr == said
 
 
 @pytest.mark.parametrize("argument", ["causes", "--help", "--version"])
@@ -94,3 +95,12 @@ def test_a_terminal_that_speaks_ascii() -> None:
     done = keepwarm("causes", env={"PYTHONIOENCODING": "ascii", "PATH": ""})
     assert done.returncode == 0
     assert done.stdout.isascii()
+
+
+def test_a_value_of_any_length_is_a_line_of_some(tmp_path: Path) -> None:
+    done = keepwarm("diagnose", f"{tmp_path}/{'ä' * 9000}")
+    assert done.returncode == 2
+    line = done.stderr.decode()
+    assert len(line) < 2100
+    assert " … " in line
+    assert line.count("\n") == 1

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import json
+import math
+import re
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,6 +31,7 @@ def test_every_public_name_can_be_imported() -> None:
     values = {name: getattr(keepwarm, name) for name in keepwarm.__all__}
     assert callable(values["diagnose_trace"])
     assert inspect.isclass(values["Options"])
+    assert inspect.isclass(values["Resources"])
     assert inspect.isclass(values["Diagnosis"])
 
 
@@ -44,6 +50,53 @@ def test_every_error_of_ours_is_public() -> None:
 def test_an_unknown_name_is_an_attribute_error_that_names_it() -> None:
     with pytest.raises(AttributeError, match="'no_such_name'"):
         keepwarm.no_such_name  # noqa: B018 - the access itself is under test
+
+
+WRONG_NUMBERS = [
+    (keepwarm.Options, {"block_size": 0}),
+    (keepwarm.Options, {"block_size": -16}),
+    (keepwarm.Options, {"block_size": 2**20 + 1}),
+    (keepwarm.Options, {"block_size": True}),
+    (keepwarm.Options, {"block_size": "16"}),
+    (keepwarm.Options, {"capacity_blocks": 0}),
+    (keepwarm.Options, {"ttl_s": 0.0}),
+    (keepwarm.Options, {"ttl_s": -1}),
+    (keepwarm.Options, {"ttl_s": math.nan}),
+    (keepwarm.Options, {"ttl_s": math.inf}),
+    (keepwarm.Options, {"ttl_s": "300"}),
+    (keepwarm.SimulateOptions, {"block_size": 0}),
+    (keepwarm.SimulateOptions, {"match_unit_tokens": 0}),
+    (keepwarm.SimulateOptions, {"threads": 0}),
+    (keepwarm.SimulateOptions, {"threads": -1}),
+    (keepwarm.SimulateOptions, {"threads": 1.5}),
+]
+
+
+@pytest.mark.parametrize(("kind", "given"), WRONG_NUMBERS, ids=str)
+def test_a_number_that_is_none_of_its_kind_is_one_line(kind: Any, given: dict[str, Any]) -> None:
+    ((name, value),) = given.items()
+    with pytest.raises(keepwarm.InputError, match=rf"^{name} {re.escape(repr(value))} is not a [^\n]+; "):
+        kind(**given)
+
+
+def test_the_least_numbers_are_taken() -> None:
+    assert keepwarm.Options(block_size=1, capacity_blocks=1, ttl_s=1).ttl_s == 1
+    assert keepwarm.SimulateOptions(block_size=2**20, match_unit_tokens=1, threads=1).threads == 1
+
+
+def test_a_trace_may_be_named_by_a_path(tmp_path: Path) -> None:
+    trace = tmp_path / "t.jsonl"
+    body = {"model": "m", "messages": [{"role": "user", "content": "one word after another"}]}
+    trace.write_text(json.dumps({"timestamp": 1.0, "body": body}) + "\n")
+
+    class Named:
+        def __fspath__(self) -> str:
+            return str(trace)
+
+    options = keepwarm.SimulateOptions(store=False)
+    for path in (trace, Named()):
+        assert keepwarm.diagnose_trace(path) == keepwarm.diagnose_trace(str(trace))
+        assert keepwarm.simulate_cache(path, options) == keepwarm.simulate_cache(str(trace), options)
 
 
 def test_importing_keepwarm_loads_nothing_but_itself() -> None:

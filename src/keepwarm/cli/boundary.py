@@ -50,6 +50,9 @@ def _exit_code(run: Callable[[], Any]) -> int:
     except MemoryError:
         write_error("out of memory; take a part of the trace, or a larger machine")
         return WRONG_CALL
+    except RecursionError:
+        write_error("something in the input is nested deeper than Python can follow; take it out")
+        return WRONG_CALL
     except Exception as error:  # noqa: BLE001 - the last line of defence: a user never sees a traceback
         return _other(error)
     if code == INTERRUPTED:

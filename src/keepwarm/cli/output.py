@@ -12,6 +12,7 @@ from keepwarm._errors import InputError
 
 _PLAIN_COLUMNS = 100  # where nobody says how wide: a pipe, a file, a CI log
 _NARROWEST, _WIDEST = 60, 140
+_LONGEST_ERROR = 2000  # characters: a value may be of any length, and the next step stands at the end
 
 
 class ClosedPipeError(Exception):
@@ -56,7 +57,9 @@ def write_bytes(content: bytes) -> None:
         raise ClosedPipeError from error
     except OSError as error:
         abandon_stdout()
-        raise InputError(f"cannot write standard output: {error.strerror or error}") from error
+        raise InputError(
+            f"cannot write standard output: {error.strerror or error}; redirect it elsewhere"
+        ) from error
 
 
 def abandon_stdout() -> None:
@@ -72,6 +75,9 @@ def write_error(message: str) -> None:
     if sys.stderr is None:
         return
     line = " ".join(message.split())
+    if len(line) > _LONGEST_ERROR:
+        half = _LONGEST_ERROR // 2
+        line = f"{line[:half]} … {line[-half:]}"
     safe = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in line)
     with contextlib.suppress(OSError):
         sys.stderr.write(f"keepwarm: {safe}\n")

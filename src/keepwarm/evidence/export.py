@@ -12,7 +12,7 @@ import msgspec
 
 from keepwarm._errors import InputError
 from keepwarm._files import write_whole
-from keepwarm._json import to_json
+from keepwarm._json import decoded, to_json
 from keepwarm.evidence.folder import Folder, read_folder, write_folder
 from keepwarm.evidence.kinds import Kind
 from keepwarm.evidence.manifest import NAME, manifest_bytes, manifest_of
@@ -59,8 +59,11 @@ def _kind(directory: Path, folder: Folder, kinds: Sequence[Kind]) -> Kind:
 
 
 def _redacted(folder: Folder, kind: Kind, redact: Redact) -> dict[str, bytes]:
-    document: Any = msgspec.json.decode(folder.files[kind.document_name])
-    if not isinstance(document, dict) or document.get("schema") != kind.schema:
+    try:
+        document = decoded(folder.files[kind.document_name], dict[str, Any])
+    except msgspec.DecodeError:
+        document = {}
+    if document.get("schema") != kind.schema:
         raise InputError(
             f"{kind.document_name!r} is no {kind.schema}; export it with the keepwarm that wrote it"
         )

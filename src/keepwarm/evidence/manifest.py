@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from keepwarm._json import plain, to_json
+from keepwarm._json import decoded, plain, to_json
 
 NAME = "manifest.json"
 SCHEMA = "keepwarm.manifest/1"
@@ -65,8 +65,8 @@ def manifest_bytes(manifest: Manifest) -> bytes:
 def manifest_from(content: bytes) -> Manifest:
     """Read one. ValueError: the reason why it is none, or not as it was written."""
     try:
-        manifest = msgspec.json.decode(content, type=Manifest)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        manifest = decoded(content, Manifest)
+    except msgspec.DecodeError as error:
         raise ValueError(f"is no {SCHEMA}: {error}") from None
     names = [entry.name for entry in manifest.files]
     if not all(_FILE_NAME.fullmatch(name) and name != NAME for name in names):

@@ -13,7 +13,7 @@ import msgspec
 
 from keepwarm._errors import InputError
 from keepwarm._files import write_whole
-from keepwarm._json import plain, to_json
+from keepwarm._json import decoded, plain, to_json
 from keepwarm.gate.sketches import Sketch
 
 SCHEMA = "keepwarm.baseline/1"
@@ -88,10 +88,12 @@ def read_baseline(path: Path) -> Baseline:
             f"no baseline at {str(path)!r}; write one with --write-baseline, look at it and commit it"
         ) from error
     except OSError as error:
-        raise InputError(f"cannot read the baseline {str(path)!r}: {error.strerror or error}") from error
+        raise InputError(
+            f"cannot read the baseline {str(path)!r}: {error.strerror or error}; name a file"
+        ) from error
     try:
-        baseline = msgspec.json.decode(content[:_MOST_BYTES], type=Baseline)
-    except (msgspec.DecodeError, RecursionError) as error:
+        baseline = decoded(content[:_MOST_BYTES], Baseline)
+    except msgspec.DecodeError as error:
         raise InputError(f"{str(path)!r} is no baseline of keepwarm: {error}; name another file") from error
     if baseline.schema != SCHEMA:
         raise InputError(

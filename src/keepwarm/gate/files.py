@@ -11,6 +11,7 @@ import msgspec
 
 from keepwarm._errors import InputError
 from keepwarm._files import write_whole
+from keepwarm._json import decoded
 from keepwarm.repair.task import SCHEMA as TASK_SCHEMA
 from keepwarm.repair.task import Task
 
@@ -24,11 +25,12 @@ def check_places(read: Mapping[str, Path], written: Mapping[str, Path | None]) -
 
     Files by what names them, say the option. Creates nothing. Raises InputError.
     """
-    seen = {path.resolve(): name for name, path in read.items()}
+    # Not Path.resolve: before Python 3.13 it raises RuntimeError for links that lead to each other.
+    seen = {os.path.realpath(path): name for name, path in read.items()}
     for option, path in written.items():
         if path is None:
             continue
-        other = seen.setdefault(path.resolve(), option)
+        other = seen.setdefault(os.path.realpath(path), option)
         if other != option:
             raise InputError(f"{option} {str(path)!r} would overwrite {other}; name another file")
         if path.is_dir() or not os.access(path.parent, os.W_OK | os.X_OK):
@@ -76,11 +78,15 @@ def _read_task(path: Path) -> Task:
     try:
         with path.open("rb") as file:
             content = file.read(_MOST_TASK_BYTES)
-        task = msgspec.json.decode(content, type=Task)
+        task = decoded(content, Task)
     except OSError as error:
-        raise InputError(f"cannot read the task {str(path)!r}: {error.strerror or error}") from error
-    except (msgspec.DecodeError, RecursionError) as error:
+        raise InputError(
+            f"cannot read the task {str(path)!r}: {error.strerror or error}; name a task.json"
+        ) from error
+    except msgspec.DecodeError as error:
         raise InputError(f"{str(path)!r} is no task of keepwarm: {error}; name a task.json") from error
     if task.schema != TASK_SCHEMA:
-        raise InputError(f"{str(path)!r} has the schema {task.schema!r}, keepwarm reads {TASK_SCHEMA!r}")
+        raise InputError(
+            f"{str(path)!r} has the schema {task.schema!r}, keepwarm reads {TASK_SCHEMA!r}; export it again"
+        )
     return task

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import ipaddress
-import json
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 import httpx2
 
 from keepwarm._errors import InputError, ServerError
+from keepwarm._hosts import is_loopback
+from keepwarm._json import parsed
 from keepwarm._text import clip, visible
+from keepwarm._urls import http_url
 from keepwarm.server.stream import Generated, StreamReader
 
 _CONNECT_S = 10.0
@@ -42,7 +43,7 @@ class VllmClient:
     ) -> None:
         url = _checked_url(base_url)
         self.name = str(url).rstrip("/")
-        self.is_local = _is_local(url.host)
+        self.is_local = is_loopback(url.host)
         self._key = _checked_key(api_key)
         self._client = httpx2.Client(
             base_url=url,
@@ -97,7 +98,7 @@ class VllmClient:
         if response.status_code != 200:
             return None
         try:
-            device = json.loads(response.content)["vllm_config"]["device_config"]
+            device = parsed(response.content)["vllm_config"]["device_config"]
         except (ValueError, KeyError, TypeError):
             return None
         told = device.get("device_type", device.get("device")) if isinstance(device, dict) else None
@@ -173,7 +174,7 @@ class VllmClient:
     def _decoded(self, response: httpx2.Response, path: str) -> dict[str, Any]:
         self._refuse_failure(response, path)
         try:
-            answer = json.loads(response.content)
+            answer = parsed(response.content)
         except ValueError as error:
             raise ServerError(
                 f"{self.name}{path} answered with something that is not JSON; is this vLLM?"
@@ -221,11 +222,8 @@ def _checked_url(base_url: str) -> httpx2.URL:
             "the base URL carries a password, a query or a fragment; give scheme, host and port alone, "
             "and the key in KEEPWARM_API_KEY"
         )
-    try:
-        url = httpx2.URL(base_url.strip())
-    except httpx2.InvalidURL as error:
-        raise InputError(f"{base_url!r} is no URL: {error}; write http://localhost:8000") from error
-    if url.scheme not in ("http", "https") or not url.host:
+    url = http_url(base_url)
+    if url is None:
         raise InputError(f"{base_url!r} is no http or https URL; write http://localhost:8000")
     return url.copy_with(path=url.path.rstrip("/").removesuffix("/v1") + "/")
 
@@ -236,10 +234,3 @@ def _checked_key(api_key: str | None) -> str:
     if not (key.isascii() and (key.isprintable() or not key)):
         raise InputError("the API key holds characters that HTTP cannot carry; check KEEPWARM_API_KEY")
     return key
-
-
-def _is_local(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

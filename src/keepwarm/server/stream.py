@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from keepwarm._json import parsed
+
 
 class Generated(NamedTuple):
     """What a streamed answer brought.
@@ -50,7 +52,7 @@ class StreamReader:
 
     def _take(self, payload: str) -> None:
         try:
-            chunk = json.loads(payload)
+            chunk = parsed(payload)
         except ValueError as error:
             raise ValueError("a chunk of the stream is not JSON") from error
         if not isinstance(chunk, dict):

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from keepwarm._interrupts import terminated_as_interrupted
 from keepwarm._progress import Progress, Silent
 from keepwarm.sweep.cells import Cell, Group
 from keepwarm.sweep.columns import rows, rows_table
 from keepwarm.sweep.engines.base import Engine
-from keepwarm.sweep.interrupts import terminated_as_interrupted
 from keepwarm.sweep.results import Results, opened
 
 

@@ -72,7 +72,10 @@ def examine_requests(recorded: RecordedRequests, options: Options) -> Recorded:
         diagnosis, accounts = examine(str(trace), options)
     skipped = diagnosis.input.skipped
     if skipped:
-        raise InputError(f"request {skipped[0].line} of {len(recorded)} cannot be read: {skipped[0].reason}")
+        raise InputError(
+            f"request {skipped[0].line} of {len(recorded)} cannot be read: {skipped[0].reason}; "
+            "record it as it is sent"
+        )
     requests = tuple(_examined(accounts, diagnosis, row.index) for row in diagnosis.rows)
     return Recorded(requests, diagnosis, accounts)
 

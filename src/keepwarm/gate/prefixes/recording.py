@@ -45,7 +45,9 @@ class RecordedRequests:
         try:
             copied = json.loads(json.dumps(body, allow_nan=False))
         except (TypeError, ValueError, RecursionError) as error:
-            raise InputError(f"request {len(self) + 1} cannot be sent as JSON: {error}") from error
+            raise InputError(
+                f"request {len(self) + 1} cannot be sent as JSON: {error}; record the body as it is sent"
+            ) from error
         self._records.append({"session_id": session, "body": copied} if session else {"body": copied})
 
     def read(self, path: str | Path) -> None:
@@ -54,11 +56,15 @@ class RecordedRequests:
             lines = Path(path).read_bytes().splitlines()
             records = [json.loads(line) for line in lines if line.strip()]
         except OSError as error:
-            raise InputError(f"cannot read {str(path)!r}: {error.strerror or error}") from error
+            raise InputError(
+                f"cannot read {str(path)!r}: {error.strerror or error}; name a file of keepwarm record"
+            ) from error
         except (ValueError, RecursionError) as error:
-            raise InputError(f"{str(path)!r} is not one JSON object per line: {error}") from error
+            raise InputError(
+                f"{str(path)!r} is not one JSON object per line: {error}; name a file of keepwarm record"
+            ) from error
         if not all(isinstance(record, dict) for record in records):
-            raise InputError(f"{str(path)!r} is not one JSON object per line")
+            raise InputError(f"{str(path)!r} is not one JSON object per line; name a file of keepwarm record")
         self._records += records
 
     def hook(self, request: SentRequest) -> None:
@@ -78,7 +84,9 @@ class RecordedRequests:
         try:
             body = json.loads(content)
         except (ValueError, RecursionError) as error:
-            raise InputError(f"request {len(self) + 1} has a body that is no JSON: {error}") from error
+            raise InputError(
+                f"request {len(self) + 1} has a body that is no JSON: {error}; send it as JSON"
+            ) from error
         self.record(body, session=request.headers.get(_SESSION_HEADER, ""))
 
     def lines(self) -> bytes:

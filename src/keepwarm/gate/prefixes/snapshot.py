@@ -14,7 +14,7 @@ import numpy as np
 
 from keepwarm._errors import InputError
 from keepwarm._files import write_whole
-from keepwarm._json import plain, to_json
+from keepwarm._json import decoded, plain, to_json
 from keepwarm.gate.prefixes.examined import Examined, Recorded
 
 SCHEMA = "keepwarm.prefixes/1"
@@ -105,7 +105,9 @@ def write_snapshot(path: Path, snapshot: Snapshot) -> None:
             return
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
+        raise InputError(
+            f"cannot write {str(path)!r}: {error.strerror or error}; make room for it there"
+        ) from error
     write_whole(path, content)
 
 
@@ -114,12 +116,14 @@ def read_snapshot(path: Path) -> Snapshot | None:
     try:
         with path.open("rb") as file:
             content = file.read(_MOST_BYTES)
-        snapshot = msgspec.json.decode(content, type=Snapshot)
+        snapshot = decoded(content, Snapshot)
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise InputError(f"cannot read {str(path)!r}: {error.strerror or error}") from error
-    except (msgspec.DecodeError, RecursionError) as error:
+        raise InputError(
+            f"cannot read {str(path)!r}: {error.strerror or error}; check that it is a file"
+        ) from error
+    except msgspec.DecodeError as error:
         raise InputError(f"{str(path)!r} is no snapshot of keepwarm: {error}; --keepwarm-update") from error
     if snapshot.schema != SCHEMA or not _is_whole(snapshot):
         raise InputError(

@@ -1,4 +1,4 @@
-"""SIGTERM as Ctrl-C: both leave what is finished on disk."""
+"""SIGTERM as Ctrl-C: both end through every ``finally``, so that no child or half-written file is left."""
 
 from __future__ import annotations
 
