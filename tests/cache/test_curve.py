@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from keepwarm._errors import InputError
 from keepwarm.cache.ceiling import Ceiling
-from keepwarm.cache.curve import CacheModel, PolicyCurve, capacity_grid, hit_rate_curve
+from keepwarm.cache.curve import PolicyCurve, hit_rate_curve
 from keepwarm.cache.dense import DenseTrace
 from keepwarm.cache.intern import intern_requests
+from keepwarm.cache.model import CacheModel, capacity_grid
 from keepwarm.cache.replay import CacheRequest, policy_for, replay
 from keepwarm.trace.hashes import block_hashes
 
@@ -96,6 +97,7 @@ class Staircase(NamedTuple):
     trace: DenseTrace
     hits: list[int]
     ignore_output: bool = False
+    bounded: None = None
 
     def hit_blocks(self, policy: str, capacity_blocks: int) -> int:
         return self.hits[capacity_blocks]

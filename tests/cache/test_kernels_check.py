@@ -34,7 +34,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> tuple[Pool, LruState]:
     pool = new_pool(CAPACITY_BLOCKS, 1, 4, 3)
     state = lru.new_state(Setup(CAPACITY_BLOCKS, 3, 4, requests))
     outcome = run._new_outcome(3, 0)
-    assert frame.replay_requests(requests, pool, state, outcome, np.empty(0, dtype=np.int64)) == 0
+    assert frame.replay_requests(requests, pool, state, outcome, np.empty(0, dtype=np.int64), 0, 3) == 0
     assert outcome.hit_blocks.tolist() == [0, 2, 0]
     return pool, state
 

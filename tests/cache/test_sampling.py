@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from bench.shards_error import errors_of
 from keepwarm._errors import InputError
 from keepwarm.cache.ceiling import unbounded_hit_blocks
-from keepwarm.cache.curve import capacity_grid
 from keepwarm.cache.dense import DenseTrace
 from keepwarm.cache.intern import intern_requests
 from keepwarm.cache.kernels import run_kernel
 from keepwarm.cache.load import load_trace
+from keepwarm.cache.model import capacity_grid
 from keepwarm.cache.options import TraceOptions
 from keepwarm.cache.replay import CacheRequest
 from keepwarm.cache.sampling import sampled_lru_curve

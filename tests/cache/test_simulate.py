@@ -210,7 +210,7 @@ def test_lru_never_loses_by_a_block_more(
         ({"capacities_blocks": (0,)}, "capacity of 0 blocks is not positive"),
         ({"capacities_blocks": (-4,)}, "capacity of -4 blocks is not positive"),
         ({"match_unit_tokens": 6}, "match unit of 6 tokens is no multiple of the block size 4; give 4, 8"),
-        ({"match_unit_tokens": 0}, "match unit of 0 tokens"),
+        ({"match_unit_tokens": 0}, "match_unit_tokens 0 is not a positive whole number"),
         ({"sample": 0.0}, "sampling rate 0.0 is not above 0 and at most 1"),
         ({"sample": 1.5}, "sampling rate 1.5"),
         ({"sample": 0.5, "policies": ("belady",)}, "a sample estimates lru only, not belady"),

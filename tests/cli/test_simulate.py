@@ -210,6 +210,7 @@ def test_skipped_lines_and_merged_sessions_are_told(keepwarm_cli: Keepwarm, tmp_
         (["--kv-events", "nowhere.jsonl"], "nowhere.jsonl"),
         (["--kv-events", "folder.svg"], "'folder.svg' is a directory; name one file of recorded KV events"),
         (["--format", "mooncace"], "unknown format 'mooncace'"),
+        (["--spill", "there"], "--spill says nothing without a budget; add --memory SIZE"),
     ],
 )
 def test_a_wrong_call_is_one_line(keepwarm_cli: Keepwarm, three: str, options: list[str], says: str) -> None:

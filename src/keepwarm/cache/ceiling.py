@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import NamedTuple
+
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from keepwarm.cache.dense import DenseTrace
+from keepwarm.cache.places import drop_pages
 
 
 class Ceiling(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,16 +29,20 @@ def unbounded_hit_blocks(
     A request hits its leading blocks that some earlier one stored, in whole match units, and never the
     one that holds the last token of its prompt. Cost: O(blocks).
     """
-    known = np.diff(trace.starts)
-    owners = np.repeat(np.arange(trace.requests, dtype=np.int32), known)
-    first_owner = np.full(trace.distinct_blocks, trace.requests, dtype=np.int32)
     stored = trace.computed_tokens(ignore_output=ignore_output) // trace.block_size
-    kept = slice(None) if (stored >= known).all() else _leading(known, stored)
+    first_owner = np.full(trace.distinct_blocks, trace.requests, dtype=np.int32)
     # Of several assignments the last one stays: backwards, that of the earliest request.
-    first_owner[trace.ids[kept][::-1]] = owners[kept][::-1]
-    missing = np.append(np.flatnonzero(first_owner[trace.ids] >= owners), len(trace.ids))
-    starts = trace.starts[:-1]
-    shared = np.minimum(missing[np.searchsorted(missing, starts)], trace.starts[1:]) - starts
+    bounds = trace.pieces()
+    for first, last in reversed(list(pairwise(bounds))):
+        piece = _piece(trace, stored, first, last)
+        first_owner[piece.ids[piece.stored][::-1]] = piece.owners[piece.stored][::-1]
+    shared = np.zeros(trace.requests, dtype=np.int64)
+    for first, last in pairwise(bounds):
+        piece = _piece(trace, stored, first, last)
+        missing = np.append(np.flatnonzero(first_owner[piece.ids] >= piece.owners), len(piece.ids))
+        starts = piece.starts[:-1]
+        ends = np.minimum(missing[np.searchsorted(missing, starts)], piece.starts[1:])
+        shared[first:last] = ends - starts
     hits: npt.NDArray[np.int64] = np.minimum(shared, trace.most_hit_blocks())
     return hits - hits % match_unit_blocks
 
@@ -51,7 +59,22 @@ def rate(part: int, whole: int) -> float:
     return part / whole if whole else 0.0
 
 
-def _leading(lengths: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Of parts laid end to end, which entries are among the first ``wanted`` of their part."""
-    places = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return places < np.repeat(wanted, lengths)
+class _Piece(NamedTuple):
+    """Some requests: where their ids start, these, who has each, and which are stored in the end."""
+
+    starts: npt.NDArray[np.int64]
+    ids: npt.NDArray[np.int32]
+    owners: npt.NDArray[np.int32]
+    stored: slice | npt.NDArray[np.bool_]
+
+
+def _piece(trace: DenseTrace, stored: npt.NDArray[np.int64], first: int, last: int) -> _Piece:
+    starts = trace.starts[first : last + 1]
+    lengths, wanted = np.diff(starts), stored[first:last]
+    ids = np.array(trace.ids[starts[0] : starts[-1]])
+    drop_pages(trace.ids)
+    starts = starts - starts[0]
+    owners = np.repeat(np.arange(first, last, dtype=np.int32), lengths)
+    if (wanted >= lengths).all():
+        return _Piece(starts, ids, owners, slice(None))
+    return _Piece(starts, ids, owners, np.arange(starts[-1]) < np.repeat(starts[:-1] + wanted, lengths))

@@ -10,18 +10,16 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import msgspec
-import numpy as np
 
-from keepwarm._errors import InputError
 from keepwarm._progress import Progress, Silent
-from keepwarm.cache.ceiling import Ceiling, ample_blocks, rate, unbounded_hit_blocks
+from keepwarm.cache.bounded import stopping
+from keepwarm.cache.ceiling import Ceiling, rate
 from keepwarm.cache.dense import DenseTrace
-from keepwarm.cache.kernels import KernelRun, run_kernel
+from keepwarm.cache.model import CacheModel
 
-DEFAULT_POINTS = 32
 PERCENTS_OF_CEILING = (90, 95, 99)
 
 _STEEP = 0.02  # a rise of the hit rate between two capacities that asks for one in between
@@ -65,48 +63,6 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
     policies: tuple[PolicyCurve, ...]
 
 
-class CacheModel(NamedTuple):
-    """What is held fixed while policies and capacities vary."""
-
-    trace: DenseTrace
-    ignore_output: bool = False
-    match_unit_blocks: int = 1
-
-    def replay(self, policy: str, capacity_blocks: int) -> KernelRun:
-        """One whole replay. Raises InputError: the policy is unknown, or the capacity not positive."""
-        return run_kernel(
-            self.trace,
-            policy=policy,
-            capacity_blocks=capacity_blocks,
-            ignore_output=self.ignore_output,
-            match_unit_blocks=self.match_unit_blocks,
-        )
-
-    def hit_blocks(self, policy: str, capacity_blocks: int) -> int:
-        """Hits of a whole replay."""
-        return int(self.replay(policy, capacity_blocks).hit_blocks.sum())
-
-    def capacity_grid(self) -> list[int]:
-        """The usual capacities of a curve. Raises InputError: the trace has no request."""
-        return capacity_grid(
-            self.trace, ignore_output=self.ignore_output, match_unit_blocks=self.match_unit_blocks
-        )
-
-    def ceiling_blocks(self) -> int:
-        """Hits where nothing is ever evicted."""
-        hits = unbounded_hit_blocks(
-            self.trace, ignore_output=self.ignore_output, match_unit_blocks=self.match_unit_blocks
-        )
-        return int(hits.sum())
-
-    def ceiling(self) -> Ceiling:
-        """The same in tokens, and as a share of the prompts."""
-        hit_tokens, query_tokens = self.ceiling_blocks() * self.trace.block_size, self.trace.query_tokens
-        return Ceiling(
-            query_tokens=query_tokens, hit_tokens=hit_tokens, hit_rate=rate(hit_tokens, query_tokens)
-        )
-
-
 def hit_rate_curve(
     model: CacheModel,
     policies: Sequence[str],
@@ -132,6 +88,7 @@ def hit_rate_curve(
         cells.replay(capacities)
     else:
         capacities = model.capacity_grid()
+        model.check_room((policy, capacities[-1]) for policy in policies)
         cells.replay(capacities)
         capacities = _refined(capacities, cells)
     heard.stage("sizes", len(policies) * len(PERCENTS_OF_CEILING))
@@ -151,28 +108,6 @@ def hit_rate_curve(
             for policy in policies
         ),
     )
-
-
-def capacity_grid(
-    trace: DenseTrace,
-    *,
-    points: int = DEFAULT_POINTS,
-    ignore_output: bool = False,
-    match_unit_blocks: int = 1,
-) -> list[int]:
-    """Up to ``points`` capacities, evenly apart on a log scale, of which the last evicts nothing.
-
-    The first holds the largest prompt: a server would never admit that one to a smaller cache.
-
-    Raises:
-        InputError: the trace has no request.
-    """
-    if not trace.requests:
-        raise InputError("the trace has no request, so there is no curve; give one with requests")
-    smallest = max(1, trace.largest_prompt_blocks)
-    ample = ample_blocks(trace, ignore_output=ignore_output, match_unit_blocks=match_unit_blocks)
-    largest = max(smallest, ample)
-    return sorted({round(capacity) for capacity in np.geomspace(smallest, largest, points).tolist()})
 
 
 class _Cells:
@@ -214,7 +149,7 @@ class _Cells:
         )
 
     def _map(self, work: Callable[[_Item], _Answer], items: Sequence[_Item]) -> Iterator[_Answer]:
-        with ThreadPoolExecutor(max_workers=self._threads) as pool:
+        with ThreadPoolExecutor(max_workers=self._threads) as pool, stopping(self.model.bounded):
             for answer in pool.map(work, items):
                 self._progress.advance()
                 yield answer

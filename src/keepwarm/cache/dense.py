@@ -11,6 +11,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+PIECE_BLOCKS = 1 << 22
+"""Blocks looked at in one go where that bounds memory: some tenths of a second of a replay."""
+
 
 class DenseTrace(NamedTuple):
     """Requests in replay order. Request ``i`` has the blocks ``ids[starts[i]:starts[i + 1]]``.
@@ -45,6 +48,11 @@ class DenseTrace(NamedTuple):
     def largest_prompt_blocks(self) -> int:
         """Blocks that the longest prompt takes, the part-block at its end included; 0 without requests."""
         return -(-int(self.prompt_tokens.max(initial=0)) // self.block_size)
+
+    def pieces(self) -> list[int]:
+        """Bounds of runs of requests, 0 and ``requests`` included, with some ``PIECE_BLOCKS`` blocks each."""
+        marks = np.arange(PIECE_BLOCKS, len(self.ids), PIECE_BLOCKS)
+        return sorted({0, *np.searchsorted(self.starts, marks).tolist(), self.requests})
 
     def computed_tokens(self, *, ignore_output: bool = False) -> npt.NDArray[np.int64]:
         """Tokens of each request whose KV exists in the end: all but the last sampled one."""

@@ -1,28 +1,29 @@
 """From a trace file to dense block ids: read, encode, put into replay order, intern.
 
 Prompts are encoded one by one and dropped; only hashes and lengths are kept, so memory grows with
-the number of blocks and not with their text.
+the number of blocks and not with their text. Where memory is bounded, ``spilled`` does the same on disk.
 """
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+import os
+from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from keepwarm._errors import InputError
-from keepwarm._progress import Increments, Progress, Silent
+from keepwarm._progress import Progress, Silent
 from keepwarm.cache.dense import DenseTrace
-from keepwarm.cache.intern import intern_requests
+from keepwarm.cache.numbering import numbered, reordered
+from keepwarm.cache.opened import Opened, open_requests
 from keepwarm.cache.options import TraceOptions
+from keepwarm.cache.parts import Part, PartMaker, Parts, PartsInMemory, ReadSoFar, RequestColumns
+from keepwarm.cache.places import Ids, InMemory, Place
 from keepwarm.cache.replay import CacheRequest
 from keepwarm.cache.store import StoredTrace, TraceStore, trace_key
 from keepwarm.trace.blocks import (
-    block_size_of,
     encoded_hashes,
     encoded_ids,
     output_tokens,
@@ -36,14 +37,11 @@ from keepwarm.trace.encode import (
     recorded_ids_info,
     without_tools,
 )
-from keepwarm.trace.open import Trace, open_trace
+from keepwarm.trace.open import Trace
 from keepwarm.trace.records import EncodingInfo, Request
-from keepwarm.trace.slabs import HashSlabs
 
 _CACHE_BYTES = 128 << 20  # half of what an encoder keeps alone: the hashes of the trace lie beside it
 _NO_COUNT = -1
-# Far above any model's context and any server's block: more is a damaged record, and would take all memory.
-_MOST_TOKENS, _MOST_BLOCK_TOKENS = 1 << 28, 1 << 20
 
 
 class LoadedTrace(NamedTuple):
@@ -60,7 +58,11 @@ class LoadedTrace(NamedTuple):
 
 
 def load_trace(
-    path: str, options: TraceOptions, *, store: TraceStore | None = None, progress: Progress | None = None
+    path: str | os.PathLike[str],
+    options: TraceOptions,
+    *,
+    store: TraceStore | None = None,
+    progress: Progress | None = None,
 ) -> LoadedTrace:
     """Read the trace at ``path``, or take it from ``store`` where an earlier run left it.
 
@@ -71,51 +73,87 @@ def load_trace(
         InputError: the trace, the template or the tokenizer cannot be used, or its block size is not
             the one asked for; says what and where.
     """
-    heard = progress or Silent()
-    trace = open_trace(path, options.format)
-    heard.stage("reading", trace.size_bytes)
-    requests = trace.requests(Increments(heard))
-    first = next(requests)  # a trace without a request raises TraceError
-    _check_block_size(trace, first, options.block_size)
-    block_size = block_size_of(first, options.block_size)
-    key = trace_key(trace, first, options, block_size) if store is not None else None
+    opened = open_requests(path, options, progress or Silent())
+    trace = opened.trace
+    key = trace_key(trace, opened.first, options, opened.block_size) if store is not None else None
     found = store.load(key) if store is not None and key is not None else None
     if found is None:
-        found = _read(trace, chain((first,), requests), first, options, block_size)
+        found = _read(opened, options)
         if store is not None and key is not None and not trace.skipped:  # reasons may quote the trace
             store.save(key, found)
     return LoadedTrace(trace, *found)
 
 
-def _check_block_size(trace: Trace, first: Request, wanted: int | None) -> None:
-    own = first.hashed.block_size if first.hashed is not None else None
-    if own is not None and wanted is not None and wanted != own:
-        raise InputError(
-            f"{str(trace.path)!r} holds hashes of blocks of {own} tokens, not of {wanted}; "
-            f"leave --block-size out or pass {own}"
-        )
+def _read(opened: Opened, options: TraceOptions) -> StoredTrace:
+    parts, place = PartsInMemory(), InMemory()
+    encoding = read_parts(opened, options, parts)
+    lines, dense = numbered_trace(opened, parts, place)
+    return StoredTrace(encoding, len(parts.so_far.models), lines, dense)
 
 
-def _read(
-    trace: Trace, requests: Iterable[Request], first: Request, options: TraceOptions, block_size: int
-) -> StoredTrace:
+def read_parts(
+    opened: Opened, options: TraceOptions, parts: Parts, after_each: Callable[[], None] = lambda: None
+) -> EncodingInfo:
+    """Encode the requests that ``parts`` do not cover, and add them. Raises InputError as ``load_trace``."""
+    first, block_size = opened.first, opened.block_size
     encoder = None
     if first.hashed is None:
         encoder = choose_encoder(
-            trace.path,
+            opened.trace.path,
             first,
             tokenizer=options.tokenizer,
             chat_template=options.chat_template,
             cache_bytes=_CACHE_BYTES,
         )
-    checked = _checked(trace, requests, first, block_size, chosen=options.block_size is not None)
-    kept = _Kept(encoder, block_size)
-    for request in checked:
+    kept = _Kept(encoder, block_size, parts.so_far)
+    for request in islice(opened.checked(chosen=options.block_size is not None), parts.requests, None):
         kept.add(request)
-    return StoredTrace(kept.encoding(), len(kept.models), *kept.interned(one_clock=trace.one_clock))
+        if kept.maker.full:
+            parts.add(kept.take())
+            after_each()
+    if not kept.maker.empty:
+        parts.add(kept.take())
+    return kept.encoding()
 
 
-def replay_order(lines: Sequence[int], times_s: Sequence[float], *, one_clock: bool) -> npt.NDArray[np.int64]:
+def numbered_trace(
+    opened: Opened, parts: Parts, place: Place, *, most_hashes: int | None = None
+) -> tuple[npt.NDArray[np.int64], DenseTrace]:
+    """Lines and dense ids, in the order of replay. Raises OSError: there is no room in ``place``."""
+    columns = parts.columns()
+    starts = _starts(columns.blocks)
+    distinct, pieces = numbered(parts, place, most_hashes=most_hashes)
+    ids = place.filled(pieces, int(starts[-1]))
+    if not opened.trace.one_clock:
+        order = replay_order(columns.lines, columns.time_s, one_clock=False)
+        ids = place.filled(reordered(ids, starts, order, distinct), len(ids))
+        columns = RequestColumns._make(column[order] for column in columns)
+    return columns.lines, dense_trace(columns, ids, opened.block_size, distinct)
+
+
+def dense_trace(columns: RequestColumns, ids: Ids, block_size: int, distinct_blocks: int) -> DenseTrace:
+    """The trace of requests in replay order; its arrays become read-only."""
+    arrays = (
+        *(_starts(columns.blocks), ids, columns.prompt_tokens, columns.output_tokens),
+        *(columns.skip_reads, columns.time_s, columns.cached_tokens),
+    )
+    for array in arrays:
+        array.setflags(write=False)
+    return DenseTrace(block_size, distinct_blocks, *arrays)
+
+
+def _starts(blocks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    starts = np.zeros(len(blocks) + 1, dtype=np.int64)
+    np.cumsum(blocks, out=starts[1:])
+    return starts
+
+
+def replay_order(
+    lines: Sequence[int] | npt.NDArray[np.int64],
+    times_s: Sequence[float] | npt.NDArray[np.float64],
+    *,
+    one_clock: bool,
+) -> npt.NDArray[np.int64]:
     """Places in the file in the order of replay, shape ``(requests,)``.
 
     ``times_s`` are NaN where not recorded: such a request takes that of the one before it in the same line,
@@ -130,54 +168,16 @@ def replay_order(lines: Sequence[int], times_s: Sequence[float], *, one_clock: b
     return np.argsort(known_s, kind="stable")
 
 
-def _checked(
-    trace: Trace, requests: Iterable[Request], first: Request, block_size: int, *, chosen: bool
-) -> Iterator[Request]:
-    """The requests, as long as all of them can be replayed through one cache."""
-    place = repr(str(trace.path))
-    if block_size > _MOST_BLOCK_TOKENS:
-        raise InputError(
-            f"{place} line {first.line}: blocks of {block_size} tokens, more than any server's; correct the "
-            "record, or take it out"
-        )
-    for request in requests:
-        tokens = output_tokens(request) + (0 if request.hashed is None else request.hashed.input_tokens)
-        if tokens > _MOST_TOKENS:
-            raise InputError(
-                f"{place} line {request.line}: {tokens} tokens in one request, more than any model takes; "
-                "correct the record, or take it out"
-            )
-        if (request.hashed is None) != (first.hashed is None):
-            raise InputError(
-                f"{place} line {request.line}: block hashes and prompts in one trace; split it in two"
-            )
-        if request.hashed is not None and request.hashed.block_size != block_size:
-            raise InputError(
-                f"{place} line {request.line}: blocks of {request.hashed.block_size} tokens, but of "
-                f"{block_size} before; split the trace by block size"
-            )
-        if not chosen and request.block_size not in (None, block_size) and request.hashed is None:
-            raise InputError(
-                f"{place} line {request.line}: the engine's block size is {request.block_size}, but "
-                f"{block_size} before; pass one for all with --block-size"
-            )
-        yield request
-
-
 class _Kept:
     """What is kept of requests read one by one, in file order. ``encoder`` is None for block hashes."""
 
-    def __init__(self, encoder: PromptEncoder | None, block_size: int) -> None:
-        self.models: set[str] = set()
+    def __init__(self, encoder: PromptEncoder | None, block_size: int, so_far: ReadSoFar) -> None:
+        self.maker = PartMaker()
         self._encoder = encoder
         self._block_size = block_size
-        self._slabs = HashSlabs()
-        self._requests: list[CacheRequest] = []
-        self._lines = array("q")
-        self._times_s = array("d")
-        self._cached_tokens = array("q")
-        self._all_ids_recorded = True
-        self._drops_tools: bool | None = None  # None: no request with tools to render so far
+        self._models = set(so_far.models)
+        self._all_ids_recorded = so_far.all_ids_recorded
+        self._drops_tools = so_far.drops_tools
 
     def add(self, request: Request) -> None:
         """Encode ``request`` and keep its hashes. Mutates."""
@@ -187,25 +187,27 @@ class _Kept:
             assert self._encoder is not None, "only a trace without hashes has requests without"
             encoded = encoded_ids(request, self._encoder.ids(request), self._block_size)
             self._note(request, self._encoder)
-        self.models.add(request.model)
-        blocks = self._slabs.keep(encoded.blocks)
+        self._models.add(request.model)
         skips = read_skipping_param(request.params, is_chat=request.prompt_text is None) is not None
-        self._requests.append(CacheRequest(blocks, encoded.prompt_tokens, output_tokens(request), skips))
-        self._lines.append(request.line)
-        self._times_s.append(np.nan if request.time_s is None else request.time_s)
-        cached = request.usage.cached_tokens
-        self._cached_tokens.append(_NO_COUNT if cached is None else cached)
-
-    def interned(self, *, one_clock: bool) -> tuple[npt.NDArray[np.int64], DenseTrace]:
-        """Lines and dense ids, in the order of replay."""
-        chosen = replay_order(self._lines, self._times_s, one_clock=one_clock)
-        dense = intern_requests(
-            [self._requests[index] for index in chosen.tolist()],
-            self._block_size,
-            time_s=np.array(self._times_s)[chosen],
-            cached_tokens=np.array(self._cached_tokens, dtype=np.int64)[chosen],
+        seen = CacheRequest(encoded.blocks, encoded.prompt_tokens, output_tokens(request), skips)
+        time_s, cached = request.time_s, request.usage.cached_tokens
+        self.maker.add(
+            (
+                *(request.line, seen.prompt_tokens, seen.output_tokens, seen.skip_reads),
+                *(np.nan if time_s is None else time_s, _NO_COUNT if cached is None else cached),
+            ),
+            seen.stored_blocks(self._block_size),
         )
-        return np.array(self._lines, dtype=np.int64)[chosen], dense
+
+    def take(self) -> Part:
+        """The requests since the last part. Mutates."""
+        return self.maker.take(
+            ReadSoFar(
+                models=tuple(sorted(self._models)),
+                all_ids_recorded=self._all_ids_recorded,
+                drops_tools=self._drops_tools,
+            )
+        )
 
     def encoding(self) -> EncodingInfo:
         """What to tell about the tokens, once all requests are in."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
+from keepwarm._checks import MOST_BLOCK_TOKENS, check_count
+
 
 class TraceOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How to read and render a trace."""
+    """How to read and render a trace. Raises InputError: a block size that none has."""
 
     format: str = "auto"  # a reader's name, or detected from the content
     tokenizer: str | None = None  # folder, Hugging Face name or server URL; None: the built-in one
@@ -14,6 +16,9 @@ class TraceOptions(msgspec.Struct, frozen=True, kw_only=True):
     block_size: int | None = (
         None  # tokens; None: the record's ``engine``, else 16; hash-only traces have theirs
     )
+
+    def __post_init__(self) -> None:
+        check_count("block_size", self.block_size, most=MOST_BLOCK_TOKENS)
 
 
 class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +35,10 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SimulateOptions(TraceOptions, frozen=True, kw_only=True):
-    """A table of policies and capacities, and how the cache serves requests."""
+    """A table of policies and capacities, and how the cache serves requests.
+
+    Raises InputError: a number that is none of its kind.
+    """
 
     policies: tuple[str, ...] = ()  # names; empty: lru, computecache, belady
     capacities_blocks: tuple[int, ...] = ()  # usable blocks; empty: doubling, from the largest request on
@@ -42,3 +50,8 @@ class SimulateOptions(TraceOptions, frozen=True, kw_only=True):
     sample: float | None = None  # follow this share of the blocks: LRU's curve estimated, in place of rows
     threads: int | None = None  # None: one for each core this process may use
     store: bool = True  # keep the interned trace for the next run
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_count("match_unit_tokens", self.match_unit_tokens)
+        check_count("threads", self.threads)

@@ -5,14 +5,14 @@ That is what an idle server would have done, without queueing and without reques
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import count, islice
 from typing import NamedTuple
 
 from keepwarm._errors import InputError
-from keepwarm.cache.holders import block_holders
 from keepwarm.cache.pool import BlockPool
+from keepwarm.cache.prefix_tree import PrefixTree
 from keepwarm.policies import POLICIES, SESSION_POLICIES
 from keepwarm.policies.base import BlockHash, BlockId, VictimOrder
 from keepwarm.policies.belady import Belady
@@ -89,14 +89,27 @@ def replay(
     if match_unit_blocks < 1:
         raise InputError(f"match unit of {match_unit_blocks!r} blocks is not positive; 1 is the usual one")
     requests = [request._replace(output_tokens=0) if ignore_output else request for request in requests]
-    most_blocks = sum(-(-request.computed_tokens() // block_size) for request in requests)
+    return list(replayed(requests, block_size, capacity_blocks, policy, match_unit_blocks))
+
+
+def replayed(
+    requests: Sequence[CacheRequest],
+    block_size: int,
+    capacity_blocks: int | None,
+    policy: Callable[[int], VictimOrder] = Lru,
+    match_unit_blocks: int = 1,
+) -> Iterator[ReplayRow]:
+    """``replay``, a request at a time: for sequences that make their requests when they are asked for."""
+    most_blocks = 0
+    if capacity_blocks is not None:
+        most_blocks = sum(-(-request.computed_tokens() // block_size) for request in requests)
     if capacity_blocks is None or capacity_blocks >= max(1, most_blocks):  # nothing is ever evicted
-        return _replay_unbounded(requests, block_size, match_unit_blocks)
+        yield from _replay_unbounded(requests, block_size, match_unit_blocks)
+        return
     pool = BlockPool(capacity_blocks, policy(capacity_blocks))
     replayer = _Replayer(pool, block_size, match_unit_blocks)
-    rows = [replayer.serve(request) for request in requests]
+    yield from map(replayer.serve, requests)
     pool.check_integrity()
-    return rows
 
 
 def is_too_large(request: CacheRequest, block_size: int, capacity_blocks: int) -> bool:
@@ -193,14 +206,12 @@ def _most_hit_blocks(request: CacheRequest, block_size: int) -> int:
 
 
 def _replay_unbounded(
-    requests: list[CacheRequest], block_size: int, match_unit_blocks: int
-) -> list[ReplayRow]:
-    shared = (
-        block_holders([request.stored_blocks(block_size) for request in requests]).shared_blocks().tolist()
-    )
-    rows: list[ReplayRow] = []
-    for request, shared_blocks in zip(requests, shared, strict=True):
+    requests: Sequence[CacheRequest], block_size: int, match_unit_blocks: int
+) -> Iterator[ReplayRow]:
+    tree = PrefixTree(lambda index: requests[index].stored_blocks(block_size))
+    for index, request in enumerate(requests):
+        held = tree.add(index, request.stored_blocks(block_size))
+        shared_blocks = held[-1].end if held else 0
         hit_blocks = 0 if request.skip_reads else min(shared_blocks, _most_hit_blocks(request, block_size))
         hit_blocks -= hit_blocks % match_unit_blocks
-        rows.append(ReplayRow(request.prompt_tokens, hit_blocks * block_size))
-    return rows
+        yield ReplayRow(request.prompt_tokens, hit_blocks * block_size)

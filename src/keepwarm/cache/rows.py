@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keepwarm.cache.bounded import Bounded, stopping
 from keepwarm.cache.ceiling import rate
-from keepwarm.cache.curve import CacheModel
 from keepwarm.cache.kernels import KernelRun
 from keepwarm.cache.kv_events import KvEventCounts
 from keepwarm.cache.load import LoadedTrace
+from keepwarm.cache.model import CacheModel
 from keepwarm.cache.recorded import compare_events, compare_hits
 from keepwarm.cache.simulation import (
     EventResidual,
@@ -40,11 +41,12 @@ class RowMaker(NamedTuple):
     match_unit_blocks: int
     kv_gib: Callable[[int], float] | None = None
     kv_events: KvEventCounts | None = None
+    bounded: Bounded | None = None
 
     @property
     def model(self) -> CacheModel:
         """What every replay has in common."""
-        return CacheModel(self.loaded.dense, self.ignore_output, self.match_unit_blocks)
+        return CacheModel(self.loaded.dense, self.ignore_output, self.match_unit_blocks, self.bounded)
 
     def rows(self, cells: Sequence[Cell], threads: int | None) -> Iterator[SimulationRow]:
         """Rows in the order of ``cells``, whichever thread is done first; as many threads as cores if None.
@@ -53,11 +55,18 @@ class RowMaker(NamedTuple):
             InputError: the recorded events are of another block size.
         """
         workers = min(threads or len(os.sched_getaffinity(0)), len(cells))
-        with ThreadPoolExecutor(max_workers=workers) as pool:
+        with ThreadPoolExecutor(max_workers=workers) as pool, stopping(self.bounded):
             yield from pool.map(self.row, cells)
 
     def row(self, cell: Cell) -> SimulationRow:
         """One row. Raises InputError: the recorded events are of another block size."""
+        if self.bounded is None:
+            return self._computed(cell)
+        kv_gib = None if self.kv_gib is None else self.kv_gib(cell.capacity_blocks)
+        decided = ("row", cell, self.ignore_output, self.match_unit_blocks, kv_gib, self.kv_events)
+        return self.bounded.once(decided, lambda: self._computed(cell), SimulationRow)
+
+    def _computed(self, cell: Cell) -> SimulationRow:
         trace = self.loaded.dense
         done = self.model.replay(cell.policy, cell.capacity_blocks)
         query_tokens = trace.query_tokens

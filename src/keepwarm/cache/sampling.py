@@ -14,7 +14,7 @@ because prompts share prefixes; ``docs/design/curves.md`` has the figures:
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keepwarm._errors import InputError
-from keepwarm.cache.dense import DenseTrace
+from keepwarm.cache.dense import PIECE_BLOCKS, DenseTrace
 from keepwarm.cache.stack_distance import (
     NOT_COUNTED,
     Shapes,
@@ -36,6 +36,7 @@ from keepwarm.cache.stack_distance import (
 DEFAULT_RATE = 0.01
 
 _GROUPS = 8  # subsamples whose spread states the error
+_BYTES_PER_REQUEST, _BYTES_PER_PICK, _BYTES_PER_USE = 200, 64, 112
 _T_95 = 2.365  # Student's t: 95% of a mean of eight
 
 
@@ -80,6 +81,7 @@ def sampled_lru_curve(
     rate: float = DEFAULT_RATE,
     seed: int = 0,
     ignore_output: bool = False,
+    check_room: Callable[[int], None] | None = None,
 ) -> SampledCurve:
     """Estimate the LRU hit rate at each capacity, in ascending order, from ``rate`` of the distinct blocks.
 
@@ -87,6 +89,8 @@ def sampled_lru_curve(
     Which blocks are followed depends on trace, rate and seed alone. At rate 1, or if all re-uses would be
     picked, every re-used block is followed and nothing is estimated. Memory: some 100 bytes a request and a
     followed use; where known answers are ignored or cut, a copy of the ids and 4 bytes a distinct block.
+    ``check_room`` is told the bytes before they are taken, first what can be known without a look at the
+    trace; what it raises ends the work.
 
     Raises:
         InputError: ``rate`` is not above 0 and at most 1, or a capacity is not positive.
@@ -94,11 +98,16 @@ def sampled_lru_curve(
     check_rate(rate)
     if min(capacities_blocks, default=1) < 1:
         raise InputError(f"capacity of {min(capacities_blocks)!r} blocks is not positive; give usable blocks")
+    if check_room is not None:
+        check_room(_bytes_before_uses(trace, rate, ignore_output=ignore_output))
     starts, ids, distinct_blocks = _stored(trace, ignore_output)
     shapes = _shapes(trace, starts, ids, ignore_output)
     sample = _choose(
         starts, ids, shapes, picks=max(_GROUPS, round(rate * distinct_blocks)), rate=rate, seed=seed
     )
+    if check_room is not None:
+        held_bytes = _bytes_before_uses(trace, 0.0, ignore_output=ignore_output)
+        check_room(held_bytes + _BYTES_PER_USE * _count_uses(ids, sample.followed, distinct_blocks))
     uses = find_uses(starts, ids, sample.followed)
     capacities = np.unique(np.asarray(capacities_blocks, dtype=np.int64))
     hit_blocks, error_blocks = _estimate(sample, uses, shapes, capacities)
@@ -133,6 +142,18 @@ def check_rate(rate: float) -> None:
         raise InputError(
             f"sampling rate {rate!r} is not above 0 and at most 1; write 0.01 for 1% of the blocks"
         )
+
+
+def _bytes_before_uses(trace: DenseTrace, rate: float, *, ignore_output: bool) -> int:
+    copied = 4 * (len(trace.ids) + trace.distinct_blocks) if ignore_output else 0
+    return copied + _BYTES_PER_REQUEST * trace.requests + int(_BYTES_PER_PICK * rate * len(trace.ids))
+
+
+def _count_uses(ids: npt.NDArray[np.int32], followed: npt.NDArray[np.int32], distinct: int) -> int:
+    is_followed = np.zeros(distinct, dtype=np.bool_)
+    is_followed[followed] = True
+    steps = range(0, len(ids), PIECE_BLOCKS)
+    return sum(int(is_followed[ids[step : step + PIECE_BLOCKS]].sum()) for step in steps)
 
 
 def _stored(

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from keepwarm._errors import InputError
 from keepwarm._progress import Progress, Silent
+from keepwarm._resources import Resources
+from keepwarm._spill import run_folder
+from keepwarm.cache.bounded import Bounded
 from keepwarm.cache.choices import (
     check_capacities,
     check_fit,
@@ -20,6 +26,7 @@ from keepwarm.cache.choices import (
 from keepwarm.cache.curve import Curve, hit_rate_curve
 from keepwarm.cache.kv_events import KvEventCounts, read_kv_events
 from keepwarm.cache.load import LoadedTrace, load_trace
+from keepwarm.cache.opened import open_requests
 from keepwarm.cache.options import SimulateOptions
 from keepwarm.cache.rows import Cell, RowMaker
 from keepwarm.cache.sampling import sampled_lru_curve
@@ -31,33 +38,67 @@ from keepwarm.cache.simulation import (
     Simulation,
     SimulationRow,
 )
+from keepwarm.cache.spilled import load_spilled, run_key
 from keepwarm.cache.store import TraceStore, store_folder
 from keepwarm.policies.belady import Belady
 
 
 def simulate_cache(
-    path: str, options: SimulateOptions | None = None, progress: Progress | None = None
+    path: str | os.PathLike[str],
+    options: SimulateOptions | None = None,
+    progress: Progress | None = None,
+    *,
+    resources: Resources | None = None,
+    on_resume: Callable[[Path], None] = lambda _: None,
 ) -> Simulation:
     """Replay a trace through caches of several sizes and policies: who hits how much, and what is lost.
 
     Requests go one after another in recorded order, each finished and freed before the next. All
-    figures are simulated.
+    figures are simulated. With a budget of memory in ``resources`` the store is not used; ``on_resume`` is
+    told the folder of an earlier run that was interrupted.
 
     Raises:
-        InputError: the trace, the template or the tokenizer cannot be used, a policy is unknown, or a
-            capacity is below one request; says what and where.
+        InputError: the trace, the template or the tokenizer cannot be used, a policy is unknown, a
+            capacity is below one request, or the budget cannot be kept; says what and where.
+        Interrupted: Ctrl-C within a budget; what was done is kept.
     """
     options = options or SimulateOptions()
     heard = progress or Silent()
+    asked = _checked(options)
+    if resources is None or resources.memory_bytes is None:
+        folder = store_folder() if options.store else None
+        store = None if folder is None else TraceStore(folder)
+        return _simulated(load_trace(path, options, store=store, progress=heard), asked, heard)
+    opened = open_requests(path, options, heard)
+    with run_folder(resources, run_key(opened, options)) as run:
+        if run.found:
+            on_resume(run.path)
+        bounded = Bounded(resources.memory_bytes, run)
+        return _simulated(load_spilled(opened, options, bounded), asked, heard, bounded)
+
+
+class _Asked(NamedTuple):
+    """What was asked for, checked as far as that goes without the trace."""
+
+    options: SimulateOptions
+    policies: tuple[str, ...]
+    kv_events: KvEventCounts | None
+
+
+def _checked(options: SimulateOptions) -> _Asked:
     policies = chosen_policies(options.policies)
     check_capacities(options.capacities_blocks)
     check_sample(options.sample, options.policies, options.kv_events)
     if options.server is not None:
         check_server(options.server)
     kv_events = None if options.kv_events is None else read_kv_events(Path(options.kv_events))
-    folder = store_folder() if options.store else None
-    store = None if folder is None else TraceStore(folder)
-    loaded = load_trace(path, options, store=store, progress=heard)
+    return _Asked(options, policies, kv_events)
+
+
+def _simulated(
+    loaded: LoadedTrace, asked: _Asked, heard: Progress, bounded: Bounded | None = None
+) -> Simulation:
+    options, policies, kv_events = asked
     server = None if options.server is None else read_server(options.server, loaded.dense.block_size)
     maker = RowMaker(
         loaded=loaded,
@@ -65,6 +106,7 @@ def simulate_cache(
         match_unit_blocks=_match_unit_blocks(loaded, options, server),
         kv_gib=None if server is None else server.kv_gib,
         kv_events=kv_events,
+        bounded=bounded,
     )
     capacities = _capacities(loaded, options, server)
     simulation = _without_rows(maker, server, _recorded_events(kv_events, options.kv_events))
@@ -72,6 +114,7 @@ def simulate_cache(
         return _sampled(simulation, maker, capacities, options.sample, heard)
     sizes = capacities or _usual_capacities(maker)
     cells = [Cell(policy, capacity) for policy in policies for capacity in sizes]
+    maker.model.check_room(cells)
     rows = tuple(_heard(maker.rows(cells, options.threads), len(cells), heard))
     curve = _curve(maker, policies, options.threads, heard) if options.curve else None
     return msgspec.structs.replace(simulation, rows=rows, curve=curve)
@@ -99,6 +142,7 @@ def _sampled(
         capacities or maker.model.capacity_grid(),
         rate=rate,
         ignore_output=maker.ignore_output,
+        check_room=None if maker.bounded is None else partial(maker.bounded.check, f"a sample of {rate:g}"),
     )
     return msgspec.structs.replace(simulation, sampled_curve=curve)
 

@@ -22,6 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from keepwarm._resources import cache_folder
 from keepwarm.cache.dense import DenseTrace
 from keepwarm.cache.options import TraceOptions
 from keepwarm.trace.encode import chosen_template
@@ -37,6 +38,7 @@ _MOST_BYTES = 4 << 30  # of all stored traces; those not used for longest go fir
 # What can be wrong with a file that something else wrote, cut short or changed.
 _UNUSABLE = (OSError, ValueError, KeyError, TypeError, pa.ArrowException, msgspec.MsgspecError)
 _PACKAGE = Path(__file__).resolve().parents[1]
+_READING = tuple(f"cache/{name}.py" for name in ("opened", "load", "numbering", "parts", "replay"))
 _TOKENIZER_FILES = ("*.json", "*.jinja", "additional_chat_templates/*.jinja")
 
 
@@ -60,17 +62,8 @@ class _About(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def store_folder() -> Path | None:
-    """``interned`` in ``KEEPWARM_CACHE_DIR``, else in ``keepwarm`` of the user's cache folder.
-
-    None where that folder is in the home of a user who has none, as in some containers.
-    """
-    chosen = os.environ.get("KEEPWARM_CACHE_DIR")
-    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    try:
-        folder = Path(chosen or cache).expanduser()
-    except RuntimeError:
-        return None
-    return folder / "interned" if chosen else folder / "keepwarm" / "interned"
+    """``interned`` in the folder of what keepwarm keeps; None where there can be none."""
+    return cache_folder("interned")
 
 
 def trace_key(trace: Trace, first: Request, options: TraceOptions, block_size: int) -> str | None:
@@ -81,7 +74,7 @@ def trace_key(trace: Trace, first: Request, options: TraceOptions, block_size: i
     """
     parts = [
         _SCHEMA,
-        _code_digest(),
+        code_digest("trace/**/*", *_READING),
         trace.sha256,
         trace.format,
         str(options.format == "auto"),
@@ -91,7 +84,7 @@ def trace_key(trace: Trace, first: Request, options: TraceOptions, block_size: i
         if options.tokenizer is not None and is_server(options.tokenizer):
             return None
         parts += [version("tokenizers"), version("jinja2"), *_encoder_parts(trace, first, options)]
-    return _digest(part.encode("utf-8", "surrogatepass") for part in parts)
+    return digest_of(part.encode("utf-8", "surrogatepass") for part in parts)
 
 
 def _encoder_parts(trace: Trace, first: Request, options: TraceOptions) -> Iterator[str]:
@@ -108,23 +101,21 @@ def _encoder_parts(trace: Trace, first: Request, options: TraceOptions) -> Itera
 def content_digest(path: Path) -> str:
     """Of a template, or of the files of a tokenizer that lie in a folder."""
     if path.is_file() and path.name != "tokenizer.json":
-        return _digest([path.read_bytes()])
+        return digest_of([path.read_bytes()])
     folder = path.parent if path.is_file() else path
     files = sorted(file for pattern in _TOKENIZER_FILES for file in folder.glob(pattern) if file.is_file())
-    return _digest(part for file in files for part in (file.name.encode(), file.read_bytes()))
+    return digest_of(part for file in files for part in (file.name.encode(), file.read_bytes()))
 
 
-def _code_digest() -> str:
-    """Of the code that makes ids from a file: another version of it must not use what this one left."""
-    files = [
-        *(_PACKAGE / "trace").rglob("*"),
-        *(_PACKAGE / "cache" / name for name in ("load.py", "intern.py", "replay.py")),
-    ]
+def code_digest(*patterns: str) -> str:
+    """Of code of ours: another version of it must not use what this one left."""
+    files = {file for pattern in patterns for file in _PACKAGE.glob(pattern)}
     kept = sorted(file for file in files if file.suffix in (".py", ".jinja", ".json"))
-    return _digest(part for file in kept for part in (file.name.encode(), file.read_bytes()))
+    return digest_of(part for file in kept for part in (file.name.encode(), file.read_bytes()))
 
 
-def _digest(parts: Iterable[bytes | memoryview]) -> str:
+def digest_of(parts: Iterable[bytes | memoryview]) -> str:
+    """Hex digest of parts whose ends count."""
     digest = hashlib.blake2b(digest_size=20)
     for part in parts:
         digest.update(b"%d:" % len(part))
@@ -226,7 +217,7 @@ def _from_table(table: pa.Table, key: str) -> StoredTrace:
 def _stored_digest(about: bytes, stored: StoredTrace) -> str:
     """Of all that is stored: Parquet itself guards neither metadata nor, always, its pages."""
     arrays = [stored.lines, *(part for part in stored.dense if isinstance(part, np.ndarray))]
-    return _digest([about, *(np.ascontiguousarray(array).view(np.uint8).data for array in arrays)])
+    return digest_of([about, *(np.ascontiguousarray(array).view(np.uint8).data for array in arrays)])
 
 
 def _array(column: pa.Array, kind: type[_Number]) -> npt.NDArray[_Number]:

@@ -71,7 +71,7 @@ def _weigh_files(folder: Path) -> Weights | None:
     if index.is_file():
         try:
             size = msgspec.json.decode(index.read_bytes(), type=_SafetensorsIndex).metadata["total_size"]
-        except (msgspec.DecodeError, KeyError, OSError) as error:
+        except (msgspec.DecodeError, RecursionError, KeyError, OSError) as error:
             raise InputError(
                 f"{str(index)!r} has no readable metadata.total_size ({error}); {_GIVE}"
             ) from error

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import math
+import os
 import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from keepwarm._checks import MOST_BLOCK_TOKENS
+from keepwarm._errors import InputError
+
 if TYPE_CHECKING:
+    from keepwarm._resources import Resources
     from keepwarm.diagnose.options import Options
 
-_MOST_BLOCK_TOKENS = 2**20
 _MOST_BLOCKS = 2**40
 _SHOWN_CHARACTERS = 80
+_KEY_VARIABLES = ("KEEPWARM_API_KEY", "OPENAI_API_KEY")
 
 
 def rate(value: float | None) -> float | None:
@@ -27,6 +33,18 @@ def seconds(value: float | None) -> float | None:
     """A positive time."""
     if value is not None and not (math.isfinite(value) and value > 0):
         raise typer.BadParameter(f"{value!r} is not a positive number of seconds")
+    return value
+
+
+def amount(value: str | None) -> str | None:
+    """A size such as 4GiB."""
+    if value is not None:
+        from keepwarm._resources import memory_bytes
+
+        try:
+            memory_bytes(value)
+        except InputError as error:
+            raise typer.BadParameter(str(error)) from None
     return value
 
 
@@ -88,7 +106,7 @@ BlockSize = Annotated[
         "--block-size",
         metavar="N",
         min=1,
-        max=_MOST_BLOCK_TOKENS,
+        max=MOST_BLOCK_TOKENS,
         help="Tokens per cache block. Without it: what the trace records, else 16.",
     ),
 ]
@@ -111,10 +129,49 @@ TtlS = Annotated[
         help="Seconds after which the provider dropped an unused prefix. Without it: found from the trace.",
     ),
 ]
+Sample = Annotated[
+    float | None,
+    typer.Option(
+        "--sample",
+        metavar="RATE",
+        help="Diagnose this share of the sessions, as in 0.01; figures then say how far they may be off.",
+    ),
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        callback=amount,
+        help="Peak memory to stay below, as in 4GiB: the rest goes to disk. Without it: what it takes.",
+    ),
+]
+Spill = Annotated[
+    Path | None,
+    typer.Option(
+        "--spill",
+        metavar="DIR",
+        help="Folder for what --memory leaves no room for; a run that was interrupted goes on from it.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Reveal = Annotated[
     bool, typer.Option("--reveal", help="Show recorded values instead of their kind and length.")
 ]
+
+
+def api_key() -> str | None:
+    """The key of the server that is asked; never an option, which other users of the machine can read."""
+    return next((key for name in _KEY_VARIABLES if (key := os.environ.get(name))), None)
+
+
+def resources(memory: str | None, spill: Path | None) -> Resources:
+    """What the command may take of the machine. Raises InputError: a place to spill, but no budget."""
+    from keepwarm._resources import Resources, memory_bytes
+
+    if spill is not None and memory is None:
+        raise InputError("--spill says nothing without a budget; add --memory SIZE, as in 4GiB")
+    return Resources(memory_bytes=None if memory is None else memory_bytes(memory), spill=spill)
 
 
 def trace_options(
@@ -125,6 +182,7 @@ def trace_options(
     block_size: int | None,
     capacity_blocks: int | None,
     ttl_s: float | None,
+    sample: float | None = None,
 ) -> Options:
     """The options as ``keepwarm.diagnose`` takes them."""
     from keepwarm.diagnose.options import Options
@@ -136,6 +194,7 @@ def trace_options(
         block_size=block_size,
         capacity_blocks=capacity_blocks,
         ttl_s=ttl_s,
+        sample=sample,
     )
 
 

@@ -10,10 +10,11 @@ import typer
 from keepwarm._errors import InputError
 from keepwarm.cli import options as shared
 from keepwarm.cli import simulate_fleet, simulate_serving
-from keepwarm.cli.output import screen, write_bytes, write_text
+from keepwarm.cli.output import screen, write_bytes, write_error, write_text
 from keepwarm.cli.progress import progress_bar
 
 if TYPE_CHECKING:
+    from keepwarm._resources import Resources
     from keepwarm.cache.options import ServerOptions, SimulateOptions
     from keepwarm.cache.simulation import Simulation
 
@@ -145,6 +146,8 @@ def cache_command(
     overhead_gib: Overhead = None,
     threads: Threads = None,
     no_store: NoStore = False,
+    memory: shared.Memory = None,
+    spill: shared.Spill = None,
     json: shared.Json = False,
 ) -> None:
     """Hit rates by eviction policy and capacity, simulated.
@@ -179,7 +182,10 @@ def cache_command(
         threads=threads,
         store=not no_store,
     )
-    simulation = _simulate(trace, options, plot, if_fixed=if_fixed)
+    if memory is not None and if_fixed:
+        raise InputError("--if-fixed takes apart the whole trace in memory; leave it or --memory out")
+    resources = shared.resources(memory, spill)
+    simulation = _simulate(trace, options, plot, resources=resources, if_fixed=if_fixed)
     if json:
         from keepwarm.cache.report.as_json import simulation_document
 
@@ -191,7 +197,9 @@ def cache_command(
     write_text(render_simulation(simulation, width=width, colour=colour))
 
 
-def _simulate(trace: str, options: SimulateOptions, plot: Path | None, *, if_fixed: bool) -> Simulation:
+def _simulate(
+    trace: str, options: SimulateOptions, plot: Path | None, *, resources: Resources, if_fixed: bool
+) -> Simulation:
     """The answer, and its picture if one was asked for."""
     from keepwarm.cache.report.picture import check_picture, write_picture
     from keepwarm.cache.simulate import simulate_cache
@@ -199,7 +207,7 @@ def _simulate(trace: str, options: SimulateOptions, plot: Path | None, *, if_fix
     if plot is not None:
         check_picture(plot)
     with progress_bar() as progress:
-        simulation = simulate_cache(trace, options, progress)
+        simulation = simulate_cache(trace, options, progress, resources=resources, on_resume=_say_resumed)
         if if_fixed:
             from keepwarm.diagnose.if_fixed import with_if_fixed
 
@@ -207,6 +215,10 @@ def _simulate(trace: str, options: SimulateOptions, plot: Path | None, *, if_fix
     if plot is not None:
         write_picture(simulation, plot)
     return simulation
+
+
+def _say_resumed(folder: Path) -> None:
+    write_error(f"goes on from what an interrupted run has left in {str(folder)!r}")
 
 
 def _server(model_config: str | None, **settings: str | float | None) -> ServerOptions | None:

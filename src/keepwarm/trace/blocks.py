@@ -23,6 +23,16 @@ class Encoded(msgspec.Struct, frozen=True):
     prompt_tokens: int
 
 
+def packed(encoded: Encoded) -> bytes:
+    """As bytes: eight of the length, eight of each hash."""
+    return encoded.prompt_tokens.to_bytes(8, "little") + encoded.blocks.astype("<u8").tobytes()
+
+
+def unpacked(raw: bytes) -> Encoded:
+    """What ``packed`` made bytes of; the hashes are a view into them."""
+    return Encoded(np.frombuffer(raw, dtype="<u8", offset=8), int.from_bytes(raw[:8], "little"))
+
+
 def encoded_request(request: Request, encoder: PromptEncoder, block_size: int) -> Encoded:
     """Hashes of a request: of its recorded block ids, else of its tokens. Raises what ``encoder`` does."""
     if request.hashed is not None:

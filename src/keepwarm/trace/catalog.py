@@ -10,6 +10,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
+from array import array
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NewType
 
@@ -17,9 +19,9 @@ import msgspec
 import numpy as np
 import zstandard
 
+from keepwarm.trace.columns import Column, Stores
 from keepwarm.trace.prompt import TokenIds
 from keepwarm.trace.records import HashedPrompt, JsonObject, Request, Usage
-from keepwarm.trace.slabs import ByteSlabs
 
 ContentId = NewType("ContentId", int)
 """Identity of a stored JSON value: equal ids mean byte-equal serialisations."""
@@ -29,6 +31,7 @@ HEAD_ROLES = ("system", "developer")
 
 _COMPRESS_FROM_BYTES = 512
 _DECODED_KEPT = 4_096
+_DECODED_BYTES = 8 << 20  # of JSON
 _NOT_WORD = re.compile(r"[\W_]+")
 _KEY_CHARS = 48
 
@@ -36,13 +39,19 @@ _KEY_CHARS = 48
 class ContentStore:
     """JSON values stored once each, by content. Serialisation keeps key order."""
 
-    def __init__(self) -> None:
+    def __init__(self, stores: Stores | None = None) -> None:
+        stores = stores or Stores()
         self._ids: dict[bytes, ContentId] = {}
-        self._payloads = ByteSlabs()
+        self._payloads = stores.bytes("texts")
         self._encoder = msgspec.json.Encoder()
         self._compressor = zstandard.ZstdCompressor(level=1)
         self._decompressor = zstandard.ZstdDecompressor()
-        self.get = functools.lru_cache(maxsize=_DECODED_KEPT)(self._decode)
+        self._decoded: OrderedDict[ContentId, tuple[Any, int]] = OrderedDict()
+        self._decoded_bytes = 0
+        # Within a budget it counts how long the values are.
+        self.get = (
+            self._decoded_within if stores.spill else functools.lru_cache(maxsize=_DECODED_KEPT)(self._decode)
+        )
 
     def __len__(self) -> int:
         return len(self._payloads)
@@ -56,14 +65,31 @@ class ContentStore:
             return known
         new = ContentId(len(self._payloads))
         self._ids[digest] = new
-        packed = self._compressor.compress(raw) if len(raw) >= _COMPRESS_FROM_BYTES else raw
-        self._payloads.append(packed)
+        self._payloads.append(b"" if new < self._payloads.found else self._packed(raw))
         return new
 
-    def _decode(self, content: ContentId) -> Any:
+    def _packed(self, raw: bytes) -> bytes:
+        return self._compressor.compress(raw) if len(raw) >= _COMPRESS_FROM_BYTES else raw
+
+    def _raw(self, content: ContentId) -> bytes:
         packed = self._payloads[content]
-        is_packed = packed[:4] == zstandard.FRAME_HEADER
-        return msgspec.json.decode(self._decompressor.decompress(packed) if is_packed else packed)
+        return self._decompressor.decompress(packed) if packed[:4] == zstandard.FRAME_HEADER else packed
+
+    def _decode(self, content: ContentId) -> Any:
+        return msgspec.json.decode(self._raw(content))
+
+    def _decoded_within(self, content: ContentId) -> Any:
+        kept = self._decoded.get(content)
+        if kept is not None:
+            self._decoded.move_to_end(content)
+            return kept[0]
+        raw = self._raw(content)
+        value = msgspec.json.decode(raw)
+        self._decoded[content] = value, len(raw)
+        self._decoded_bytes += len(raw)
+        while self._decoded_bytes > _DECODED_BYTES and len(self._decoded) > 1:
+            self._decoded_bytes -= self._decoded.popitem(last=False)[1][1]
+        return value
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,7 +107,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     params: ContentId
     prompt_text: ContentId | None
     prompt_token_ids: TokenIds | None
-    hashed: HashedPrompt | None
+    hashed: HashedPrompt | None  # without its ids, which are ``hash_ids``
+    hash_ids: ContentId | None
     answer: ContentId | None
     answer_token_ids: TokenIds | None
     usage: Usage
@@ -99,10 +126,15 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 class Catalog:
     """Requests in file order. ``request(i)`` rebuilds one; its message objects are shared: do not mutate."""
 
-    def __init__(self, requests: Iterable[Request] = ()) -> None:
-        self.rows: list[Row] = []
-        self.store = ContentStore()
-        self._message_keys: dict[ContentId, int] = {}
+    def __init__(self, requests: Iterable[Request] = (), stores: Stores | None = None) -> None:
+        stores = stores or Stores()
+        # Unpacking a row takes its time, so they are packed only where they have to go to disk.
+        self.rows: list[Row] | Column[Row] = (
+            Column(stores.bytes("rows"), _ROWS.encode, _READ_ROWS.decode) if stores.spill else []
+        )
+        self.store = ContentStore(stores)
+        self._message_keys = array("q")  # by content, 0 for what is no message
+        self._is_head = bytearray()  # the same
         for request in requests:
             self.add(request)
 
@@ -116,10 +148,16 @@ class Catalog:
         """Append a request; its messages are stored once each."""
         store = self.store
         messages = tuple(store.add(message) for message in request.messages)
+        keys = self._message_keys
         for content, message in zip(messages, request.messages, strict=True):
-            if content not in self._message_keys:
-                self._message_keys[content] = message_key(message)
-        text = request.prompt_text
+            if content >= len(keys):
+                new = content + 1 - len(keys)
+                keys.frombytes(bytes(keys.itemsize * new))
+                self._is_head.extend(bytes(new))
+            if not keys[content]:
+                keys[content] = message_key(message)
+                self._is_head[content] = message.get("role") in HEAD_ROLES
+        text, hashed = request.prompt_text, request.hashed
         row = Row(
             index=len(self.rows),
             line=request.line,
@@ -133,7 +171,8 @@ class Catalog:
             params=store.add(request.params),
             prompt_text=None if text is None else store.add(text),
             prompt_token_ids=_as_token_ids(request.prompt_token_ids),
-            hashed=request.hashed,
+            hashed=None if hashed is None else msgspec.structs.replace(hashed, hash_ids=[]),
+            hash_ids=None if hashed is None else store.add(hashed.hash_ids),
             answer=store.add(request.answer) if _is_cached(request) else None,
             answer_token_ids=_as_token_ids(request.answer_token_ids),
             usage=request.usage,
@@ -147,6 +186,10 @@ class Catalog:
         """The message object; shared, do not mutate."""
         message: JsonObject = self.store.get(content)
         return message
+
+    def is_head(self, content: ContentId) -> bool:
+        """Whether a message is one that an application puts in front of a conversation."""
+        return bool(self._is_head[content])
 
     def message_key(self, content: ContentId) -> int:
         """Equal for messages of one role whose text begins alike, white space and case aside."""
@@ -171,13 +214,30 @@ class Catalog:
             params=self.params(row),
             prompt_text=None if row.prompt_text is None else self.store.get(row.prompt_text),
             prompt_token_ids=None if row.prompt_token_ids is None else row.prompt_token_ids.tolist(),
-            hashed=row.hashed,
+            hashed=self._hashed(row),
             answer=None if row.answer is None else self.store.get(row.answer),
             answer_token_ids=None if row.answer_token_ids is None else row.answer_token_ids.tolist(),
             usage=row.usage,
             chat_template=row.chat_template,
             block_size=row.block_size,
         )
+
+    def _hashed(self, row: Row) -> HashedPrompt | None:
+        if row.hashed is None or row.hash_ids is None:
+            return None
+        return msgspec.structs.replace(row.hashed, hash_ids=self.store.get(row.hash_ids))
+
+
+def _id_bytes(ids: Any) -> bytes:
+    return bytes(np.ascontiguousarray(ids, dtype=np.int32).tobytes())
+
+
+def _ids_of_bytes(_: type, raw: bytes) -> TokenIds:
+    return np.frombuffer(raw, dtype=np.int32)
+
+
+_ROWS = msgspec.msgpack.Encoder(enc_hook=_id_bytes)
+_READ_ROWS = msgspec.msgpack.Decoder(Row, dec_hook=_ids_of_bytes)
 
 
 def _is_cached(request: Request) -> bool:

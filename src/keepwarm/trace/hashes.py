@@ -14,6 +14,7 @@ does not.
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -103,6 +104,7 @@ def _words(ids: TokenIds, block_size: int) -> tuple[npt.NDArray[np.uint64], int]
     return pairs.astype(np.uint64, copy=False), block_size // 2
 
 
+@lru_cache(maxsize=256)  # most requests of a trace have the same
 def _start(*parts: str | None) -> np.uint64:
     """A 64-bit number for what is equal over a whole prompt; no two tuples of parts read the same."""
     digest = hashlib.blake2b(digest_size=8)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -54,11 +55,14 @@ class Trace:
         except OSError as error:
             raise cannot_read(self.path, error) from None
 
-    def requests(self, on_bytes: Callable[[int], None] | None = None) -> Iterator[Request]:
+    def requests(
+        self, on_bytes: Callable[[int], None] | None = None, *, own_ids: bool = True
+    ) -> Iterator[Request]:
         """The requests in file order.
 
-        ``on_bytes`` is told how many of ``size_bytes`` have been consumed so far. Raises
-        TraceError if the file cannot be read, or at its end if nothing in it was usable.
+        ``on_bytes`` is told how many of ``size_bytes`` have been consumed so far. ``own_ids``: no two have
+        the same id, which takes memory for each of them. Raises TraceError if the file cannot be read, or at
+        its end if nothing in it was usable.
         """
         skips = _SkipLog()
         ids: dict[str, int] = {}
@@ -68,7 +72,7 @@ class Trace:
                 skips.add(item)
                 continue
             found = True
-            yield _with_own_id(item, ids)
+            yield _with_own_id(item, ids) if own_ids else item
         self.skipped = skips.result()
         if not found:
             raise TraceError(_nothing_usable(self, skips))
@@ -168,7 +172,7 @@ def _nothing_usable(trace: Trace, skips: _SkipLog) -> str:
     return f"no usable request in {str(trace.path)!r} read as {trace.format} ({found}); check --format"
 
 
-def open_trace(path: str | Path, format: str = "auto") -> Trace:  # noqa: A002  # as the flag is called
+def open_trace(path: str | os.PathLike[str], format: str = "auto") -> Trace:  # noqa: A002  # as the flag is called
     """Open a trace; ``format`` is ``auto`` (from the content) or one of ``FORMATS``.
 
     Raises TraceError if there is no such format, the file cannot be read, or nothing in it is

@@ -18,6 +18,8 @@ _SLAB_BYTES = 4 << 20
 class ByteSlabs:
     """Byte strings by number, in the order in which they were added."""
 
+    found = 0  # of an earlier run
+
     def __init__(self) -> None:
         self._slabs: list[bytearray] = []
         self._used_bytes = _SLAB_BYTES  # of the last slab

@@ -20,7 +20,16 @@ To add a policy, copy ``lru.py``, and register its ``KERNEL`` in ``run.py``:
 
 from __future__ import annotations
 
+from keepwarm.cache.kernels.extent import extent_of
+from keepwarm.cache.kernels.footprint import replay_bytes
 from keepwarm.cache.kernels.independent import run_independent_lru
 from keepwarm.cache.kernels.run import KernelRun, kernel_policies, run_kernel
 
-__all__ = ["KernelRun", "kernel_policies", "run_independent_lru", "run_kernel"]
+__all__ = [
+    "KernelRun",
+    "extent_of",
+    "kernel_policies",
+    "replay_bytes",
+    "run_independent_lru",
+    "run_kernel",
+]

@@ -57,14 +57,21 @@ class Outcome(NamedTuple):
 
 
 def replay_requests(
-    requests: Requests, pool: Pool, state: State, outcome: Outcome, held: npt.NDArray[np.int64]
+    requests: Requests,
+    pool: Pool,
+    state: State,
+    outcome: Outcome,
+    held: npt.NDArray[np.int64],
+    first: int,
+    last: int,
 ) -> int:
-    """Serve all requests. 0, or request index * FAULTS + fault where a check failed.
+    """Serve requests ``first`` to ``last - 1``. 0, or request index * FAULTS + fault where a check failed.
 
     ``held`` is scratch for the checks, an entry a slot.
     """
-    on_start(state, pool, requests)
-    for index in range(len(requests.prompt_tokens)):
+    if first == 0:
+        on_start(state, pool, requests)
+    for index in range(first, last):
         serve(requests, pool, state, outcome, index)
         if CHECKED:
             fault = check_structure(pool, state, held)

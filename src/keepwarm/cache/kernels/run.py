@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +13,7 @@ from keepwarm._errors import InputError, IntegrityError
 from keepwarm.cache.dense import DenseTrace
 from keepwarm.cache.kernels import belady, computecache, computecache_window, lfu, lru, s3fifo, sieve, slru
 from keepwarm.cache.kernels.compile import compiled_replay
+from keepwarm.cache.kernels.extent import extent_of
 from keepwarm.cache.kernels.frame import FAULTS, Outcome
 from keepwarm.cache.kernels.operations import PolicyKernel, Setup
 from keepwarm.cache.kernels.pool import EVENTS, Requests, new_pool
@@ -61,12 +64,14 @@ def run_kernel(
     match_unit_blocks: int = 1,
     record_events: bool = False,
     check_integrity: bool = False,
+    between: Callable[[], None] | None = None,
     **parameters: Any,
 ) -> KernelRun:
     """Replay a trace as ``cache.replay.replay`` does, event for event; ``parameters`` are the policy's own.
 
     Releases the GIL. The first call with a policy compiles its kernel, or loads it from numba's cache.
-    ``check_integrity`` checks the whole structure after each request, for tests.
+    ``check_integrity`` checks the whole structure after each request, for tests. ``between`` is called every
+    few million blocks; what it raises ends the replay.
 
     Raises:
         InputError: unknown policy, or ``capacity_blocks`` or ``match_unit_blocks`` is not positive.
@@ -80,20 +85,20 @@ def run_kernel(
     if match_unit_blocks < 1:
         raise InputError(f"match unit of {match_unit_blocks!r} blocks is not positive; 1 is the usual one")
     requests = _requests_of(trace, ignore_output=ignore_output)
-    most_blocks = -(-trace.computed_tokens(ignore_output=ignore_output) // trace.block_size)
-    capacity_blocks = min(capacity_blocks, max(1, int(most_blocks.sum())))  # more would stay blank
-    table_blocks = min(capacity_blocks, int(most_blocks.max(initial=0)))
-    pool = new_pool(capacity_blocks, match_unit_blocks, trace.distinct_blocks, table_blocks)
-    state = kernel.new_state(
-        Setup(capacity_blocks, table_blocks, trace.distinct_blocks, requests), **parameters
-    )
-    outcome = _new_outcome(trace.requests, int(most_blocks.sum()) if record_events else 0)
+    extent = extent_of(trace, capacity_blocks, ignore_output=ignore_output)
+    slots, table_blocks = extent.slots, extent.table_blocks
+    pool = new_pool(slots, match_unit_blocks, trace.distinct_blocks, table_blocks)
+    state = kernel.new_state(Setup(slots, table_blocks, trace.distinct_blocks, requests), **parameters)
+    outcome = _new_outcome(trace.requests, extent.most_blocks if record_events else 0)
     replay = compiled_replay(policy, kernel, checked=check_integrity)
-    held = np.zeros(capacity_blocks if check_integrity else 0, dtype=np.int64)
-    fault = replay(requests, pool, state, outcome, held)
-    if fault:
-        index, code = divmod(fault, FAULTS)
-        raise IntegrityError(f"kernel {policy!r}: fault {code} after request {index}; please report it")
+    held = np.zeros(slots if check_integrity else 0, dtype=np.int64)
+    for first, last in pairwise(trace.pieces()):
+        fault = replay(requests, pool, state, outcome, held, first, last)
+        if fault:
+            index, code = divmod(fault, FAULTS)
+            raise IntegrityError(f"kernel {policy!r}: fault {code} after request {index}; please report it")
+        if between is not None:
+            between()
     events = outcome.evicted_ids[: pool.counters[EVENTS]].copy() if record_events else None
     return KernelRun(*outcome[:-1], events)
 

@@ -8,10 +8,10 @@ list of tool calls is left out. Members that vLLM would drop are kept.
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from keepwarm._errors import TemplateError
+from keepwarm._json import parsed
 from keepwarm.trace.prompt import Origin
 from keepwarm.trace.records import Request
 from keepwarm.trace.render.media import placeholder
@@ -141,7 +141,7 @@ class Conversation:
             return self._wrap.tree(arguments, path, origin)
         self.has_decoded = True
         try:
-            value = json.loads(arguments) if isinstance(arguments, str) else {}
+            value = parsed(arguments) if isinstance(arguments, str) else {}
         except ValueError:
             value = {}
         return self._wrap.decoded(value, Leaf(origin, path, None))

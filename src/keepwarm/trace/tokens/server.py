@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import httpx2
 import numpy as np
 
 from keepwarm._errors import TokenizerError
+from keepwarm._json import parsed
+from keepwarm._urls import http_url
 from keepwarm.trace.prompt import Offsets
 from keepwarm.trace.tokens.base import Encoded, Tokenizer
 from keepwarm.trace.tokens.pieces import starts_of_pieces
@@ -24,6 +25,8 @@ class ServerTokenizer(Tokenizer):
         self.exact = True
         self.note = f"tokens counted by the server at {url}"
         self.special_tokens = {}
+        if http_url(url) is None:
+            raise TokenizerError(f"{url!r} is no address of a server; write http://localhost:8000")
         self._client = httpx2.Client(base_url=url.rstrip("/"), timeout=_TIMEOUT_S, transport=transport)
 
     def encode(self, text: str) -> Encoded:
@@ -68,7 +71,7 @@ class ServerTokenizer(Tokenizer):
                 "is this a vLLM server with a tokenizer?"
             )
         try:
-            answer = json.loads(response.content)
+            answer = parsed(response.content)
         except ValueError as error:
             raise TokenizerError(
                 f"{self.name}/tokenize answered with something that is not JSON; is this vLLM?"
