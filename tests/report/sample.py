@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import functools
+import io
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 import numpy as np
 
-from keepwarm.diagnose.findings import Diagnosis
+from keepwarm.diagnose.findings import Diagnosis, RequestRow
 from keepwarm.diagnose.prompt_map import FATES, SECTIONS
 from keepwarm.diagnose.report.files import Report
+from keepwarm.diagnose.report.parquet import write_parquet
 from keepwarm.diagnose.runs import MapRuns, RunGatherer, joined
 from keepwarm.diagnose.templates import Templates
 
@@ -41,3 +44,10 @@ def report_of(diagnosis: Diagnosis) -> Report:
 def recorded_values(diagnosis: Diagnosis) -> set[str]:
     """Every value that a finding shows."""
     return {value for finding in diagnosis.findings for value in finding.evidence.values}
+
+
+def to_parquet(rows: Sequence[RequestRow]) -> bytes:
+    """The file's bytes, as ``write_parquet`` writes them."""
+    file = io.BytesIO()
+    write_parquet(rows, file)
+    return file.getvalue()

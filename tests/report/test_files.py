@@ -16,9 +16,8 @@ from keepwarm.diagnose.findings import Diagnosis
 from keepwarm.diagnose.report import files
 from keepwarm.diagnose.report.as_json import diagnosis_document, request_document
 from keepwarm.diagnose.report.files import check_directory, write_report
-from keepwarm.diagnose.report.parquet import to_parquet
 from keepwarm.diagnose.report.wording import FATES
-from tests.report.sample import JSON_GOLDEN, report_of
+from tests.report.sample import JSON_GOLDEN, report_of, to_parquet
 
 NAMES = ["diagnosis.json", "map.parquet", "report.html", "requests.parquet", "templates.json"]
 

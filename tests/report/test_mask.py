@@ -14,10 +14,9 @@ from keepwarm.diagnose.findings import CallSite, Diagnosis, Evidence, Finding, O
 from keepwarm.diagnose.report.as_json import diagnosis_document
 from keepwarm.diagnose.report.html import to_html
 from keepwarm.diagnose.report.mask import mask, masked, scrubber
-from keepwarm.diagnose.report.parquet import to_parquet
 from keepwarm.diagnose.report.terminal import render_report
 from keepwarm.trace.records import Skipped
-from tests.report.sample import helpdesk, recorded_values
+from tests.report.sample import helpdesk, recorded_values, to_parquet
 
 # Letters that no text of ours uses, so that finding one in an output means a leak.
 VALUES = st.text("жщюяЖЩЮЯ0123456789 :-", min_size=6, max_size=40).filter(

@@ -16,10 +16,9 @@ from keepwarm.diagnose import Options
 from keepwarm.diagnose.findings import Diagnosis
 from keepwarm.diagnose.report.as_json import diagnosis_document
 from keepwarm.diagnose.report.files import Written, write_report
-from keepwarm.diagnose.report.parquet import to_parquet
 from keepwarm.diagnose.report.pieces import TextPart, pieces
 from keepwarm.diagnose.report.reading import read_diagnosis, read_request_table, read_requests, request_rows
-from tests.report.sample import report_of
+from tests.report.sample import report_of, to_parquet
 
 NEW = ("break_byte", "break_before_tokens", "break_here_tokens", "break_there_tokens")
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,10 +12,11 @@ import typer
 
 from keepwarm._errors import GateRefusal
 from keepwarm.cli import options as shared
-from keepwarm.cli.output import screen, write_bytes, write_text
+from keepwarm.cli.output import screen, write_bytes, write_error, write_text
 from keepwarm.cli.progress import progress_bar
 
 if TYPE_CHECKING:
+    from keepwarm._resources import Resources
     from keepwarm.diagnose.findings import Diagnosis
     from keepwarm.diagnose.options import Options
     from keepwarm.diagnose.report.files import Written
@@ -46,11 +49,14 @@ def command(
     block_size: shared.BlockSize = None,
     capacity_blocks: shared.CapacityBlocks = None,
     ttl_s: shared.TtlS = None,
+    sample: shared.Sample = None,
     out: Out = None,
     fail_under: FailUnder = None,
     json: shared.Json = False,
     reveal: shared.Reveal = False,
     top: Top = 10,
+    memory: shared.Memory = None,
+    spill: shared.Spill = None,
 ) -> None:
     """Say what misses the prefix cache and why.
 
@@ -63,45 +69,64 @@ def command(
         block_size=block_size,
         capacity_blocks=capacity_blocks,
         ttl_s=ttl_s,
+        sample=sample,
     )
-    diagnosis, written = _diagnose(trace, options, out=out, reveal=reveal)
-    if json:
-        from keepwarm._json import to_json
-        from keepwarm.diagnose.report.as_json import diagnosis_document
+    resources = shared.resources(memory, spill)
+    with _diagnosed(trace, options, resources, out=out, reveal=reveal) as (diagnosis, written):
+        if json:
+            from keepwarm._json import to_json
+            from keepwarm.diagnose.report.as_json import diagnosis_document
 
-        write_bytes(to_json(diagnosis_document(diagnosis, revealed=reveal)))
-    else:
-        from keepwarm.diagnose.report.terminal import render_report
+            write_bytes(to_json(diagnosis_document(diagnosis, revealed=reveal)))
+        else:
+            from keepwarm.diagnose.report.terminal import render_report
 
-        steps = _next_steps(diagnosis, trace, options, written=written, reveal=reveal)
-        width, colour = screen()
-        write_text(render_report(diagnosis, width=width, colour=colour, top=top, next_steps=steps))
-    _gate(diagnosis.hit_rate, fail_under)
+            steps = _next_steps(diagnosis, trace, options, written=written, reveal=reveal)
+            width, colour = screen()
+            write_text(render_report(diagnosis, width=width, colour=colour, top=top, next_steps=steps))
+    _gate(diagnosis, fail_under)
 
 
-def _diagnose(
-    trace: str, options: Options, *, out: Path | None, reveal: bool
-) -> tuple[Diagnosis, Written | None]:
+@contextlib.contextmanager
+def _diagnosed(
+    trace: str, options: Options, resources: Resources, *, out: Path | None, reveal: bool
+) -> Iterator[tuple[Diagnosis, Written | None]]:
     """The diagnosis as it may be shown, and the files written if any were asked for."""
-    from keepwarm.diagnose import diagnose
-    from keepwarm.diagnose.engine import examine
+    from keepwarm.diagnose.engine import examining
     from keepwarm.diagnose.report.files import check_directory, report_of, write_report
     from keepwarm.diagnose.report.mask import masked
 
-    if out is None:
+    if out is not None:
+        check_directory(out)
+    with contextlib.ExitStack() as examined:
         with progress_bar() as progress:
-            diagnosis = diagnose(trace, options, progress)
-        return diagnosis if reveal else masked(diagnosis), None
-    check_directory(out)
-    with progress_bar() as progress:
-        examination = examine(trace, options, progress)
-    report = report_of(examination, revealed=reveal)
-    return report.diagnosis, write_report(report, out, revealed=reveal)
+            examination = examined.enter_context(
+                examining(trace, options, progress, resources=resources, on_resume=_say_resumed)
+            )
+        if out is None:
+            diagnosis = examination.diagnosis
+            yield diagnosis if reveal else masked(diagnosis), None
+        else:
+            report = report_of(examination, revealed=reveal)
+            yield report.diagnosis, write_report(report, out, revealed=reveal)
 
 
-def _gate(hit_rate: float, fail_under: float | None) -> None:
-    if fail_under is not None and hit_rate < fail_under:
-        raise GateRefusal(f"the simulated hit rate {hit_rate:.6g} is below --fail-under {fail_under:g}")
+def _say_resumed(folder: Path) -> None:
+    write_error(f"goes on from what an interrupted run has left in {str(folder)!r}")
+
+
+def _gate(diagnosis: Diagnosis, fail_under: float | None) -> None:
+    """Judge the hit rate, a sample's by its estimate; say where the whole trace may be judged otherwise."""
+    if fail_under is None:
+        return
+    off = 0.0 if diagnosis.sample is None else diagnosis.sample.hit_rate_error
+    said = f"the simulated hit rate {diagnosis.hit_rate:.6g}" + (f" ± {off:.2g} of the sample" if off else "")
+    unsure = off and abs(diagnosis.hit_rate - fail_under) <= off
+    doubt = "; the interval spans the gate: a larger --sample would tell" if unsure else ""
+    if diagnosis.hit_rate < fail_under:
+        raise GateRefusal(f"{said} is below --fail-under {fail_under:g}{doubt}")
+    if unsure:
+        write_error(f"{said} is not below --fail-under {fail_under:g}{doubt}")
 
 
 def _next_steps(

@@ -31,6 +31,7 @@ def command(
     block_size: shared.BlockSize = None,
     capacity_blocks: shared.CapacityBlocks = None,
     ttl_s: shared.TtlS = None,
+    sample: shared.Sample = None,
     json: shared.Json = False,
     reveal: shared.Reveal = False,
 ) -> None:
@@ -49,6 +50,7 @@ def command(
         block_size=block_size,
         capacity_blocks=capacity_blocks,
         ttl_s=ttl_s,
+        sample=sample,
     )
     diagnosis = _diagnose_one(trace, request, options, reveal=reveal)
     row = diagnosis.rows[0]

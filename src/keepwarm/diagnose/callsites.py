@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from keepwarm.trace.catalog import HEAD_ROLES, Catalog, ContentId, Row, message_text
+from keepwarm.trace.catalog import Catalog, ContentId, Row, message_text
 
 _SHINGLE_WORDS = 5
 _MAX_SHINGLES = 4_096
@@ -147,7 +147,7 @@ def _head(catalog: Catalog, row: Row) -> tuple[ContentId, ...]:
     """The leading system and developer messages."""
     head = []
     for content in row.messages:
-        if catalog.message(content).get("role") not in HEAD_ROLES:
+        if not catalog.is_head(content):
             break
         head.append(content)
     return tuple(head)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -39,14 +39,21 @@ class FateTeller:
 
     def tell(self, row: Row) -> Told:
         """What happened to each token of the row, up to its last one. Remembers the row."""
-        site = self._sites[row.index]
-        if site not in self._carried:
-            self._carried[site] = CarriedContent(self._traffic.catalog, self._shingles)
-        content = self._carried[site]
+        content = self._content(row)
         runs = _runs(self._traffic, self._measured, row, content, self._lineage.parents[row.index])
         content.add(row)
         counts = dict(zip(FATES, runs.counts(len(FATES)), strict=True))
         return Told(runs, TokenFates(prompt=self._measured.prompt[row.index], **counts))
+
+    def remember(self, row: Row) -> None:
+        """What ``tell`` does for the rows behind this one, where the row's own fates are known."""
+        self._content(row).add(row)
+
+    def _content(self, row: Row) -> CarriedContent:
+        site = self._sites[row.index]
+        if site not in self._carried:
+            self._carried[site] = CarriedContent(self._traffic.catalog, self._shingles)
+        return self._carried[site]
 
 
 def _runs(
@@ -71,8 +78,11 @@ def _runs(
     return joined([*codes, FORCED, PARTIAL], [*ends, full, prompt])
 
 
-def add_fates(fates: Sequence[TokenFates]) -> TokenFates:
+def add_fates(fates: Iterable[TokenFates]) -> TokenFates:
     """The sum of several requests' fates."""
-    fields = TokenFates.__struct_fields__
-    sums: Mapping[str, int] = {name: sum(getattr(item, name) for item in fates) for name in fields}
+    names = TokenFates.__struct_fields__
+    sums = dict.fromkeys(names, 0)
+    for item in fates:
+        for name in names:
+            sums[name] += getattr(item, name)
     return TokenFates(**sums)

@@ -7,6 +7,7 @@ allowed, changes are not.
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 
 import msgspec
 
@@ -123,6 +124,52 @@ class RequestRow(msgspec.Struct, frozen=True, kw_only=True):
     break_there_tokens: tuple[int, ...] = ()
     break_byte: int | None = None  # UTF-8 bytes of the rendered prompt before the break
     causes: tuple[str, ...] = ()
+    counted: bool = True  # False: beside a sample, for what it put into the cache; no figure is of it
+
+
+class CallSiteError(msgspec.Struct, frozen=True, kw_only=True):
+    """By how much the figures of a call site may be off."""
+
+    id: str
+    requests: int
+    prompt_tokens: int
+    hit_rate: float
+    lost_tokens: int
+
+
+class FindingError(msgspec.Struct, frozen=True, kw_only=True):
+    """By how much the figures of a finding may be off."""
+
+    id: str
+    requests: int
+    recoverable_tokens: int
+
+
+class SampleInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """What a diagnosis of a part of the sessions rests on, and by how much each of its figures may be off.
+
+    ``requests`` of ``sessions`` were diagnosed, with ``context_requests`` beside them that count for nothing;
+    tokens are scaled by ``size`` of ``total_size``, which ``size_unit`` counts, requests by their numbers.
+    With ``confidence`` the figure of the whole trace is within the error. A finding that concerns fewer than
+    ``seen_from_sessions`` may be missed, with more than 1 - ``confidence``.
+    """
+
+    rate: float
+    seed: int
+    confidence: float
+    sessions: int
+    total_sessions: int
+    requests: int
+    context_requests: int
+    size_unit: str
+    size: int
+    total_size: int
+    seen_from_sessions: int
+    hit_rate_error: float
+    hit_rate_if_fixed_error: float
+    token_errors: TokenFates
+    call_site_errors: tuple[CallSiteError, ...]
+    finding_errors: tuple[FindingError, ...]
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,4 +188,5 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     call_sites: tuple[CallSite, ...]
     findings: tuple[Finding, ...]
     options: Options = Options()
-    rows: tuple[RequestRow, ...] = ()
+    sample: SampleInfo | None = None  # None: every session was diagnosed
+    rows: Sequence[RequestRow] = ()

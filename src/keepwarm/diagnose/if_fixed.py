@@ -13,10 +13,11 @@ import msgspec
 
 from keepwarm._errors import InputError
 from keepwarm._progress import Progress, Silent
-from keepwarm.cache.curve import CacheModel, Curve, hit_rate_curve
+from keepwarm.cache.curve import Curve, hit_rate_curve
 from keepwarm.cache.dense import DenseTrace
 from keepwarm.cache.intern import intern_requests
 from keepwarm.cache.load import replay_order
+from keepwarm.cache.model import CacheModel
 from keepwarm.cache.options import SimulateOptions
 from keepwarm.cache.simulation import IfFixed, Simulation
 from keepwarm.diagnose.engine import Examination, examine

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -10,8 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from keepwarm.cache.holders import SharedPrefix
+from keepwarm.cache.prefix_tree import PrefixTree
 from keepwarm.diagnose.traffic import Traffic
 from keepwarm.trace.catalog import Row
+from keepwarm.trace.columns import Made
 
 _NOISE_SHARE = 0.15  # of a hit that two ways of counting tokens may differ by
 _NOISE_BLOCKS = 2  # the ends of two counts, each rounded to a block
@@ -30,11 +33,11 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     may come from another way of counting tokens.
     """
 
-    prompt: tuple[int, ...]
-    hit: tuple[int, ...]
-    hit_unbounded: tuple[int, ...]
-    shortfall: tuple[int, ...]
-    shared: tuple[SharedPrefix, ...]
+    prompt: Sequence[int]
+    hit: Sequence[int]
+    hit_unbounded: Sequence[int]
+    shortfall: Sequence[int]
+    shared: Sequence[SharedPrefix]
     expired: frozenset[int]  # rows whose shortfall a time to live explains
     ttl_s: float | None
     block_size: int
@@ -42,28 +45,40 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 
 def measure(traffic: Traffic, ttl_s: float | None = None) -> Measured:
     """Replay the trace and compare it with what the server recorded."""
-    bounded = traffic.replay()
-    unbounded = bounded if traffic.capacity_blocks is None else traffic.replay(unbounded=True)
-    hit = tuple(row.hit_tokens for row in bounded)
-    shortfall = [
-        _shortfall(row, tokens, encoded.prompt_tokens, traffic.block_size)
-        for row, tokens, encoded in zip(traffic.catalog.rows, hit, traffic.encoded, strict=True)
-    ]
+    hit = array("q", (row.hit_tokens for row in traffic.replay()))
+    unbounded = hit
+    if traffic.capacity_blocks is not None:
+        unbounded = array("q", (row.hit_tokens for row in traffic.replay(unbounded=True)))
+    prompt = traffic.prompt_tokens
+    shortfall = array(
+        "q",
+        (
+            _shortfall(row, tokens, prompt_tokens, traffic.block_size)
+            for row, tokens, prompt_tokens in zip(traffic.catalog.rows, hit, prompt, strict=True)
+        ),
+    )
     fit = _time_to_live(traffic, hit, shortfall, ttl_s) if any(shortfall) else None
     late = {} if fit is None else fit.late
     for index, missing in late.items():
         shortfall[index] = missing
-    prompt = tuple(encoded.prompt_tokens for encoded in traffic.encoded)
     return Measured(
         prompt=prompt,
         hit=hit,
-        hit_unbounded=tuple(row.hit_tokens for row in unbounded),
-        shortfall=tuple(shortfall),
-        shared=tuple(traffic.shared_prefixes()),
+        hit_unbounded=unbounded,
+        shortfall=shortfall,
+        shared=_kept(traffic.shared_prefixes()),
         expired=frozenset(late),
         ttl_s=None if fit is None else fit.ttl_s,
         block_size=traffic.block_size,
     )
+
+
+def _kept(prefixes: Iterator[SharedPrefix]) -> Sequence[SharedPrefix]:
+    holders, blocks = array("q"), array("q")
+    for prefix in prefixes:
+        holders.append(prefix.request_index)
+        blocks.append(prefix.blocks)
+    return Made(len(holders), lambda index: SharedPrefix(holders[index], blocks[index]))
 
 
 def recorded_hit(row: Row, prompt_tokens: int) -> int | None:
@@ -103,17 +118,22 @@ class _Fit(NamedTuple):
 
 
 class _Timed(NamedTuple):
-    """A row with recorded hits: its tokens, and how long its blocks were unused, at most, up to each."""
+    """A row with recorded hits: its tokens, and how long its blocks were unused, at most, up to each.
+
+    That is the same for a run of blocks: ``longest_s`` of those up to ``ends``.
+    """
 
     row_index: int
     hit: int
     recorded: int
     noise: float
+    ends: npt.NDArray[np.int64]
     longest_s: npt.NDArray[np.float64]
 
     def expected(self, limit_s: float, block_size: int) -> int:
         """The hit if blocks unused for longer than ``limit_s`` are gone."""
-        alive = int(np.searchsorted(self.longest_s, limit_s, side="right"))
+        runs = int(np.searchsorted(self.longest_s, limit_s, side="right"))
+        alive = int(self.ends[runs - 1]) if runs else 0
         return min(self.hit, alive * block_size)
 
     def error(self, expected: int) -> float:
@@ -168,12 +188,14 @@ def _accepted(
 
 def _timed(traffic: Traffic, hit: Sequence[int]) -> list[_Timed]:
     out = []
-    for index, gaps in _gaps(traffic).items():
-        prompt_tokens = traffic.encoded[index].prompt_tokens
-        recorded = recorded_hit(traffic.catalog.rows[index], prompt_tokens)
-        if recorded is not None and len(gaps):
-            noise = _noise(hit[index], prompt_tokens, traffic.block_size)
-            out.append(_Timed(index, hit[index], recorded, noise, np.maximum.accumulate(gaps)))
+    for row, ends, gaps_s in _gaps(traffic):
+        prompt_tokens = traffic.prompt_tokens[row.index]
+        recorded = recorded_hit(row, prompt_tokens)
+        if recorded is not None and len(gaps_s):
+            noise = _noise(hit[row.index], prompt_tokens, traffic.block_size)
+            out.append(
+                _Timed(row.index, hit[row.index], recorded, noise, ends, np.maximum.accumulate(gaps_s))
+            )
     return out
 
 
@@ -184,22 +206,18 @@ def _candidates(timed: Sequence[_Timed]) -> list[float]:
     return limits[:: -(-len(limits) // _TTL_CANDIDATES)]
 
 
-def _gaps(traffic: Traffic) -> dict[int, npt.NDArray[np.float64]]:
-    """Per timed row, seconds since the last use of each block of its shared prefix."""
-    blocks = [encoded.blocks for encoded in traffic.encoded]
-    if not blocks:
-        return {}
-    _, ids = np.unique(np.concatenate(blocks), return_inverse=True)
-    last_s = np.full(int(ids.max()) + 1 if len(ids) else 0, -np.inf)
-    gaps: dict[int, npt.NDArray[np.float64]] = {}
-    at = 0
-    for row, own in zip(traffic.catalog.rows, blocks, strict=True):
-        mine = ids[at : at + len(own)]
-        at += len(own)
+def _gaps(traffic: Traffic) -> Iterator[tuple[Row, npt.NDArray[np.int64], npt.NDArray[np.float64]]]:
+    """Each timed row with the runs of its shared prefix: their ends, and seconds since their last use."""
+    blocks = traffic.blocks()
+    tree = PrefixTree(blocks.__getitem__)
+    times_s = array("d", [0.0]) * len(blocks)
+    for row in traffic.catalog.rows:
         if row.time_s is None:
             continue
-        since = row.time_s - last_s[mine]
-        known = int(np.argmax(np.isinf(since))) if np.isinf(since).any() else len(since)
-        gaps[row.index] = since[:known]
-        last_s[mine] = row.time_s
-    return gaps
+        times_s[row.index] = row.time_s
+        runs = tree.add(row.index, blocks[row.index])
+        sample = traffic.sample
+        if sample is not None and runs and not sample.knows_last_use(row.index, runs[-1].request_index):
+            continue
+        ends = np.array([run.end for run in runs], dtype=np.int64)
+        yield row, ends, np.array([row.time_s - times_s[run.request_index] for run in runs])

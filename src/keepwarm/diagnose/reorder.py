@@ -6,7 +6,7 @@ diagnosis: same block size, same capacity. The answer depends on nothing but the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -59,7 +59,7 @@ class Relaid(NamedTuple):
     ``reading`` are rows whose fix is that they look up the cache; give both to ``Traffic.replay``.
     """
 
-    changed: dict[int, Encoded]
+    changed: Mapping[int, Encoded]
     reading: frozenset[int]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import msgspec
 
@@ -10,7 +11,7 @@ from keepwarm.diagnose.accounts import Accounts
 from keepwarm.diagnose.breaks import token_at
 from keepwarm.diagnose.callsites import Site
 from keepwarm.diagnose.findings import Finding
-from keepwarm.diagnose.gains import Gain, shared_gains
+from keepwarm.diagnose.gains import Gain, Tokens, shared_gains
 from keepwarm.diagnose.rules import CAUSES
 from keepwarm.diagnose.rules.base import Candidate, Rule
 from keepwarm.diagnose.view import SiteView
@@ -23,10 +24,12 @@ _HIDDEN = "won only together with the other findings of this call site"
 
 
 class Proven(msgspec.Struct, frozen=True):
-    """A finding and the requests it concerns."""
+    """A finding, the requests it concerns, and what it wins and adds by request of its site that counts."""
 
     finding: Finding
     rows: tuple[int, ...]
+    won: Tokens
+    added: Tokens
 
 
 class _Suspect(msgspec.Struct, frozen=True):
@@ -55,7 +58,8 @@ def site_findings(accounts: Accounts, site: Site) -> Iterator[Proven]:
     for suspect, gain in zip(kept, gains, strict=True):
         finding = _finding(view, suspect, gain)
         hidden = len(kept) > 1 and _HIDDEN_SHARE * gain.recoverable_tokens > gain.alone_tokens
-        yield Proven(_with_note(finding, _HIDDEN) if hidden else finding, suspect.candidate.rows)
+        found = _with_note(finding, _HIDDEN) if hidden else finding
+        yield Proven(found, suspect.candidate.rows, gain.won, gain.added)
 
 
 def candidates_of(
@@ -87,8 +91,9 @@ def _is_worth(view: SiteView, suspect: _Suspect, gain: Gain) -> bool:
 
     Less than a block per request concerned is none: the text just falls on blocks more luckily.
     """
-    site_tokens = sum(view.measured.prompt[row.index] for row in view.rows)
-    blocks = max(_WORTH_BLOCKS, len(suspect.candidate.rows))
+    counted = view.traffic.counted
+    site_tokens = sum(view.measured.prompt[i] for i in counted(row.index for row in view.rows))
+    blocks = max(_WORTH_BLOCKS, len(counted(suspect.candidate.rows)))
     least_tokens = max(_WORTH_SHARE * site_tokens, blocks * view.measured.block_size)
     return gain.recoverable_tokens >= least_tokens and gain.recoverable_tokens > gain.added_tokens
 
@@ -104,11 +109,18 @@ def _within(
     limit = lost_tokens + sum(
         gain.added_tokens
         for suspect, gain in zip(suspects, gains, strict=True)
-        if gain.added_tokens >= len(suspect.candidate.rows) * view.measured.block_size
+        if gain.added_tokens >= len(view.traffic.counted(suspect.candidate.rows)) * view.measured.block_size
     )
     if total <= limit:
         return list(gains)
-    return [gain._replace(recoverable_tokens=gain.recoverable_tokens * limit // total) for gain in gains]
+    return [
+        replace(
+            gain,
+            recoverable_tokens=gain.recoverable_tokens * limit // total,
+            won=gain.won * (limit / total),
+        )
+        for gain in gains
+    ]
 
 
 def _finding(view: SiteView, suspect: _Suspect, gain: Gain) -> Finding:
@@ -121,7 +133,7 @@ def _finding(view: SiteView, suspect: _Suspect, gain: Gain) -> Finding:
         call_site=view.site.id,
         path=candidate.path,
         token_offset=_offset(view, candidate),
-        requests=len(candidate.rows),
+        requests=len(view.traffic.counted(candidate.rows)),
         recoverable_tokens=gain.recoverable_tokens,
         added_tokens=gain.added_tokens,
         confidence=round(candidate.confidence, 2),

@@ -3,29 +3,41 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 
 import msgspec
 import numpy as np
 
 from keepwarm.cache.holders import SharedPrefix, longest_shared_prefix
-from keepwarm.cache.replay import CacheRequest, ReplayRow, replay
-from keepwarm.trace.blocks import Encoded, encoded_ids, encoded_request, read_skipping_param
-from keepwarm.trace.catalog import Catalog, Row
+from keepwarm.cache.replay import CacheRequest, ReplayRow, replayed
+from keepwarm.diagnose.changed import SpilledChanges
+from keepwarm.diagnose.sample import Sample
+from keepwarm.trace.blocks import (
+    Encoded,
+    encoded_ids,
+    encoded_request,
+    packed,
+    read_skipping_param,
+    unpacked,
+)
+from keepwarm.trace.catalog import Catalog
+from keepwarm.trace.columns import Column, Made, Stores
 from keepwarm.trace.encode import PromptEncoder
 from keepwarm.trace.hashes import BlockHashes
 from keepwarm.trace.prompt import Prompt, TokenIds
 from keepwarm.trace.records import Request
-from keepwarm.trace.slabs import HashSlabs
 
 _PROMPTS_KEPT = 64  # more than the few earlier requests that one is compared with
+_PROMPTS_KEPT_OF_SPILLED = 16
 
 
 class Traffic:
     """A catalog with an encoder and a simulated cache. ``encoded`` is in catalog order.
 
     ``ids(index)`` are the prompt tokens of a row and ``prompt(index)`` those tokens with provenance;
-    both are made again on demand, and the ones asked for last are kept. Do not mutate them.
+    both are made again on demand, and the ones asked for last are kept. Do not mutate them. ``sample`` is set
+    where the catalog holds a part of a trace: only some of its requests count then.
     """
 
     def __init__(
@@ -35,21 +47,39 @@ class Traffic:
         *,
         block_size: int,
         capacity_blocks: int | None = None,
+        stores: Stores | None = None,
     ) -> None:
+        self.stores = stores or Stores()
         self.catalog = catalog
         self.encoder = encoder
         self.block_size = block_size
         self.capacity_blocks = capacity_blocks
-        self.encoded: list[Encoded] = []
-        self._slabs = HashSlabs()
-        self.ids = functools.lru_cache(maxsize=_PROMPTS_KEPT)(self._ids)
-        self.prompt = functools.lru_cache(maxsize=_PROMPTS_KEPT)(self._prompt)
+        self.encoded = Column(self.stores.bytes("blocks"), packed, unpacked)
+        self.sample: Sample | None = None
+        self.prompt_tokens = array("q")  # of each request
+        self._output_tokens = array("q")
+        self._skips_reads = bytearray()
+        kept = _PROMPTS_KEPT_OF_SPILLED if self.stores.spill else _PROMPTS_KEPT
+        self.ids = functools.lru_cache(maxsize=kept)(self._ids)
+        self.prompt = functools.lru_cache(maxsize=kept)(self._prompt)
 
     def add(self, request: Request) -> None:
         """Catalogue and encode the next request of the trace. Mutates; call it in recorded order."""
-        self.catalog.add(request)
-        encoded = self.encode(request)
-        self.encoded.append(Encoded(self._slabs.keep(encoded.blocks), encoded.prompt_tokens))
+        row = self.catalog.add(request)
+        if row.index < self.encoded.found:
+            encoded = self.encoded.append_found()
+        else:
+            encoded = self.encode(request)
+            self.encoded.append(encoded)
+        self.prompt_tokens.append(encoded.prompt_tokens)
+        self._output_tokens.append(row.output_tokens)
+        skips = read_skipping_param(request.params, is_chat=request.prompt_text is None)
+        self._skips_reads.append(skips is not None)
+
+    def counted(self, rows: Iterable[int]) -> list[int]:
+        """Those of ``rows`` that figures are of: all, but in a sample not its context."""
+        sample = self.sample
+        return list(rows) if sample is None else [i for i in rows if sample.is_counted(i)]
 
     def encode(self, request: Request) -> Encoded:
         """Hashes of a request, recorded or changed. Does not mutate."""
@@ -76,31 +106,43 @@ class Traffic:
         *,
         reading: frozenset[int] = frozenset(),
         unbounded: bool = False,
-    ) -> list[ReplayRow]:
+    ) -> Sequence[ReplayRow]:
         """Simulated hits, with some requests ``changed`` (by row). Does not mutate.
 
         Rows in ``reading`` look up the cache although a parameter of theirs forbids it;
         ``unbounded`` ignores the capacity.
         """
         capacity = None if unbounded else self.capacity_blocks
-        requests = self.cache_requests(changed or {}, reading)
-        return replay(requests, block_size=self.block_size, capacity_blocks=capacity)
+        prompts, hits = array("q"), array("q")
+        for row in replayed(self.cache_requests(changed or {}, reading), self.block_size, capacity):
+            prompts.append(row.prompt_tokens)
+            hits.append(row.hit_tokens)
+        return Made(len(hits), lambda index: ReplayRow(prompts[index], hits[index]))
 
-    def cache_requests(self, changed: Mapping[int, Encoded], reading: frozenset[int]) -> list[CacheRequest]:
+    def cache_requests(
+        self, changed: Mapping[int, Encoded], reading: frozenset[int]
+    ) -> Sequence[CacheRequest]:
         """All requests as ``replay`` takes them, in catalog order. Does not mutate."""
-        return [
-            self._cache_request(row, changed.get(row.index, encoded), row.index in reading)
-            for row, encoded in zip(self.catalog.rows, self.encoded, strict=True)
-        ]
 
-    def shared_prefixes(self) -> list[SharedPrefix]:
+        def made(index: int) -> CacheRequest:
+            encoded = changed.get(index) or self.encoded[index]
+            skips = bool(self._skips_reads[index]) and index not in reading
+            return CacheRequest(encoded.blocks, encoded.prompt_tokens, self._output_tokens[index], skips)
+
+        return Made(len(self.encoded), made)
+
+    def changes(self) -> MutableMapping[int, Encoded]:
+        """Nothing changed yet: what ``replay`` takes, to be filled."""
+        file = self.stores.scratch()
+        return {} if file is None else SpilledChanges(file)
+
+    def blocks(self) -> Sequence[BlockHashes]:
+        """The block hashes of each request."""
+        return Made(len(self.encoded), lambda index: self.encoded[index].blocks)
+
+    def shared_prefixes(self) -> Iterator[SharedPrefix]:
         """Per request, the longest block prefix that any earlier request had."""
-        return longest_shared_prefix([encoded.blocks for encoded in self.encoded])
-
-    def _cache_request(self, row: Row, encoded: Encoded, reading: bool) -> CacheRequest:
-        param = read_skipping_param(self.catalog.params(row), is_chat=row.prompt_text is None)
-        skips = param is not None and not reading
-        return CacheRequest(encoded.blocks, encoded.prompt_tokens, row.output_tokens, skips)
+        return longest_shared_prefix(self.blocks())
 
     def _ids(self, index: int) -> TokenIds:
         row = self.catalog.rows[index]

@@ -14,6 +14,8 @@ def diagnosis_document(diagnosis: Diagnosis, *, revealed: bool) -> dict[str, Any
     """``diagnosis`` without its rows, in the contract's key order; ``revealed`` says values are shown."""
     document: dict[str, Any] = plain(msgspec.structs.replace(diagnosis, rows=()))
     del document["rows"]
+    if diagnosis.sample is None:
+        del document["sample"], document["options"]["sample"]
     return document | {"values_revealed": revealed}
 
 

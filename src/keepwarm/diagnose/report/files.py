@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from pathlib import Path
 from typing import NamedTuple
 
 from keepwarm._errors import InputError
-from keepwarm._files import write_whole
+from keepwarm._files import write_whole, write_whole_with
 from keepwarm._json import to_json
 from keepwarm.diagnose.engine import Examination
 from keepwarm.diagnose.findings import Diagnosis
@@ -15,7 +16,7 @@ from keepwarm.diagnose.report.as_json import diagnosis_document
 from keepwarm.diagnose.report.html import to_html
 from keepwarm.diagnose.report.map_file import write_map
 from keepwarm.diagnose.report.mask import masked
-from keepwarm.diagnose.report.parquet import to_parquet
+from keepwarm.diagnose.report.parquet import write_parquet
 from keepwarm.diagnose.report.template_file import templates_bytes, templates_of
 from keepwarm.diagnose.runs import MapRuns
 from keepwarm.diagnose.templates import Templates
@@ -79,7 +80,7 @@ def write_report(report: Report, directory: Path, *, revealed: bool) -> Written:
     written = Written(*(directory / name for name in NAMES))
     write_whole(written.html, to_html(report.diagnosis, revealed=revealed))
     write_whole(written.json, to_json(diagnosis_document(report.diagnosis, revealed=revealed)))
-    write_whole(written.parquet, to_parquet(report.diagnosis.rows))
+    write_whole_with(written.parquet, functools.partial(write_parquet, report.diagnosis.rows))
     write_whole(written.map, write_map(report.runs))
     write_whole(written.templates, templates_bytes(report.templates))
     return written

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from keepwarm import __version__
 from keepwarm._text import count, counted, percent, share, visible
 from keepwarm.diagnose.findings import Diagnosis
-from keepwarm.diagnose.report import strips, wording
+from keepwarm.diagnose.report import sampled, strips, wording
 
 if TYPE_CHECKING:
     import jinja2
@@ -85,6 +85,7 @@ def _environment() -> jinja2.Environment:
         ),
         "owners": {owner.value: words for owner, words in wording.OWNERS.items()},
         "w": wording,
+        "s": sampled,
     }
     return environment
 

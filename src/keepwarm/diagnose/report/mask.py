@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ import msgspec
 from keepwarm.diagnose.findings import Diagnosis, Evidence, Finding, RequestRow
 from keepwarm.diagnose.options import Options
 from keepwarm.diagnose.report.secrets import cover_secrets
+from keepwarm.trace.columns import Made
 
 MASK = re.compile(r"‹[a-z\-]{1,32}: \d+ chars?›")
 """What ``mask`` writes."""
@@ -132,7 +133,7 @@ def is_conversation(path: str | None) -> bool:
     return path is not None and _CONVERSATION.match(path) is not None
 
 
-def _masked_rows(diagnosis: Diagnosis, scrub: Scrub) -> tuple[RequestRow, ...]:
+def _masked_rows(diagnosis: Diagnosis, scrub: Scrub) -> Sequence[RequestRow]:
     sites: dict[str, _Site] = {}
     for finding in diagnosis.findings:
         site = sites.setdefault(finding.call_site, _Site({}, set()))
@@ -161,7 +162,9 @@ def _masked_rows(diagnosis: Diagnosis, scrub: Scrub) -> tuple[RequestRow, ...]:
             break_there_tokens=row.break_there_tokens if there == row.break_there else (),
         )
 
-    return tuple(map(masked_row, diagnosis.rows))
+    rows = diagnosis.rows
+    shown = Made(len(rows), lambda index: masked_row(rows[index]))
+    return tuple(shown) if isinstance(rows, tuple) else shown
 
 
 def _stable_part(text: str, site: _Site, kind: str | None) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from keepwarm._text import encodable
 from keepwarm.diagnose.findings import RequestRow
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SCHEMA = "keepwarm.requests/1"
+_GROUP_ROWS = 8_192  # in memory at once
 
 
 class Column(NamedTuple):
@@ -70,6 +71,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("causes", "list<string>", False, lambda row: list(row.causes)),
     _number("break_byte", nullable=True),
     *(_lengths(f"break_{part}_tokens") for part in ("before", "here", "there")),
+    _number("counted", "bool"),
 )
 
 
@@ -80,6 +82,7 @@ def arrow_schema() -> pa.Schema:
     types = {
         "int64": pa.int64(),
         "float64": pa.float64(),
+        "bool": pa.bool_(),
         "string": pa.string(),
         "list<string>": pa.list_(pa.string()),
         "list<int32>": pa.list_(pa.int32()),
@@ -89,16 +92,17 @@ def arrow_schema() -> pa.Schema:
     )
 
 
-def to_parquet(rows: tuple[RequestRow, ...]) -> bytes:
-    """The file's bytes: the same for the same rows and the same pyarrow."""
+def write_parquet(rows: Sequence[RequestRow], file: BinaryIO) -> None:
+    """Write the rows, some thousands at a time. The same bytes for the same rows and the same pyarrow."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     schema = arrow_schema()
-    arrays = [
-        pa.array([column.value(row) for row in rows], type=schema.field(column.name).type)
-        for column in COLUMNS
-    ]
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.table(arrays, schema=schema), sink, compression="zstd")
-    return bytes(sink.getvalue().to_pybytes())
+    with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        for start in range(0, max(1, len(rows)), _GROUP_ROWS):
+            group = rows[start : start + _GROUP_ROWS]
+            arrays = [
+                pa.array([column.value(row) for row in group], type=schema.field(column.name).type)
+                for column in COLUMNS
+            ]
+            writer.write_table(pa.table(arrays, schema=schema))

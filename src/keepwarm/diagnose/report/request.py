@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
@@ -16,7 +18,7 @@ from keepwarm.diagnose.report.terminal import fates_bar, where
 _CONTEXT_CHARS = 240
 
 
-def find_request(rows: tuple[RequestRow, ...], wanted: str) -> RequestRow:
+def find_request(rows: Sequence[RequestRow], wanted: str) -> RequestRow:
     """The request with id ``wanted``, else the one on that 1-based line.
 
     Of several requests with one id, the first. Raises InputError with the nearest ids.
@@ -31,7 +33,7 @@ def find_request(rows: tuple[RequestRow, ...], wanted: str) -> RequestRow:
     raise InputError(f"no request {wanted!r} in this trace{_nearest(rows, wanted)}")
 
 
-def _nearest(rows: tuple[RequestRow, ...], wanted: str) -> str:
+def _nearest(rows: Sequence[RequestRow], wanted: str) -> str:
     ids = list(dict.fromkeys(row.id for row in rows))
     close = wording.nearest(wanted, ids)
     if close:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from keepwarm._text import clip, count, counted, share
 from keepwarm.diagnose.findings import Diagnosis, RequestRow, TokenFates
 from keepwarm.diagnose.report import wording
+from keepwarm.trace.columns import Made
 
 _MOST_COLUMNS = 160
 _MOST_STRIPS = 12
@@ -41,17 +44,28 @@ class Strip(NamedTuple):
 def strips(diagnosis: Diagnosis) -> list[Strip]:
     """One strip per call site, the one that loses most first; at most a dozen."""
     names = wording.site_names(diagnosis)
-    rows: dict[str, list[RequestRow]] = {}
-    for row in diagnosis.rows:
-        rows.setdefault(row.call_site, []).append(row)
-    sites = [site.id for site in wording.leaderboard(diagnosis) if site.id in rows]
-    return [_strip(site, names[site], rows[site]) for site in sites[:_MOST_STRIPS]]
+    places: dict[str, array[int]] = {}
+    for place, row in enumerate(diagnosis.rows):
+        if row.counted:
+            places.setdefault(row.call_site, array("q")).append(place)
+    sites = [site.id for site in wording.leaderboard(diagnosis) if site.id in places]
+    return [
+        _strip(site, names[site], Made(len(places[site]), _at(diagnosis.rows, places[site])))
+        for site in sites[:_MOST_STRIPS]
+    ]
 
 
-def _strip(site: str, name: str, rows: list[RequestRow]) -> Strip:
+def _at(rows: Sequence[RequestRow], places: Sequence[int]) -> Callable[[int], RequestRow]:
+    return lambda number: rows[places[number]]
+
+
+def _strip(site: str, name: str, rows: Sequence[RequestRow]) -> Strip:
     per_bar = -(-len(rows) // _MOST_COLUMNS)
-    groups = [rows[start : start + per_bar] for start in range(0, len(rows), per_bar)]
-    counts = [_mean_fates([row.tokens for row in group]) for group in groups]
+    counts, labels = [], []
+    for start in range(0, len(rows), per_bar):
+        group = rows[start : start + per_bar]
+        counts.append(_mean_fates([row.tokens for row in group]))
+        labels.append(_label(group))
     tallest = max(1.0, *map(sum, counts)) if counts else 1.0
     each = "one column a request" if per_bar == 1 else f"one column for {per_bar} requests, their mean"
     summary = (
@@ -60,8 +74,8 @@ def _strip(site: str, name: str, rows: list[RequestRow]) -> Strip:
     layers = tuple(
         Layer(fate.name, path) for i, fate in enumerate(wording.FATES) if (path := _path(counts, i, tallest))
     )
-    bars = tuple(Bar(x, _label(group)) for x, group in enumerate(groups))
-    return Strip(site, name, summary, len(groups), layers, bars)
+    bars = tuple(Bar(x, label) for x, label in enumerate(labels))
+    return Strip(site, name, summary, len(labels), layers, bars)
 
 
 def _mean_fates(tokens: list[TokenFates]) -> tuple[float, ...]:
@@ -81,7 +95,7 @@ def _path(counts: list[tuple[float, ...]], layer: int, tallest: float) -> str:
     return "".join(boxes)
 
 
-def _label(group: list[RequestRow]) -> str:
+def _label(group: Sequence[RequestRow]) -> str:
     """What a column says when pointed at."""
     first, last = group[0], group[-1]
     name = clip(first.id, 60) if first is last else f"{clip(first.id, 40)} to {clip(last.id, 40)}"

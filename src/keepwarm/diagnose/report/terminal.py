@@ -8,9 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from keepwarm._console import facts, heading, to_text
-from keepwarm._text import clip, columns, count, counted, percent, share, shorten, visible
+from keepwarm._text import clip, columns, count, counted, percent, plural, share, shorten, visible
 from keepwarm.diagnose.findings import Diagnosis, Finding, TokenFates
-from keepwarm.diagnose.report import wording
+from keepwarm.diagnose.report import sampled, wording
 
 _MOST_SKIPPED = 3
 _MOST_SITES = 15
@@ -60,6 +60,9 @@ def _header(diagnosis: Diagnosis, width: int) -> RenderableType:
         ("trace", Text(shorten(visible(info.path), width - 12), style="bold")),
         ("", wording.input_line(diagnosis)),
     ]
+    rows += [
+        ("" if number else "sample", line) for number, line in enumerate(sampled.sample_lines(diagnosis))
+    ]
     if skipped := wording.skipped_line(diagnosis):
         rows.append(("skipped", Text(skipped, style="yellow")))
         rows += [
@@ -83,15 +86,16 @@ def _leaderboard(diagnosis: Diagnosis, names: dict[str, str], width: int) -> lis
     table.add_column("call site", no_wrap=True, overflow="ellipsis")
     for title in ("requests", "sessions", "prompt tokens", "hit rate", "lost tokens"):
         table.add_column(title, justify="right", no_wrap=True)
+    wide = 62 if diagnosis.sample is None else 74
     for site in sites[:_MOST_SITES]:
-        lost = Text(count(site.lost_tokens), style="red" if site.lost_tokens else "dim")
+        lost = Text(sampled.lost_tokens(diagnosis, site), style="red" if site.lost_tokens else "dim")
         numbers = (
             count(site.requests),
             count(site.sessions),
             count(site.prompt_tokens),
             percent(site.hit_rate),
         )
-        table.add_row(shorten(names[site.id], max(16, width - 62)), *numbers, lost)
+        table.add_row(shorten(names[site.id], max(16, width - wide)), *numbers, lost)
     parts: list[RenderableType] = [heading("Call sites, most lost tokens first (simulated)"), table]
     if len(sites) > _MOST_SITES:
         parts.append(Text(f"and {len(sites) - _MOST_SITES} more; --json lists all", style="dim"))
@@ -124,7 +128,7 @@ def _finding(
         f", {wording.OWNERS[finding.owner]}",
     )
     gain = (
-        f"{counted(finding.recoverable_tokens, 'token')}, "
+        f"{sampled.recoverable_tokens(diagnosis, finding)} {plural(finding.recoverable_tokens, 'token')}, "
         f"{share(finding.recoverable_tokens, diagnosis.tokens.prompt)} of all prompt tokens (simulated), "
         f"in {counted(finding.requests, 'request')}; confidence {finding.confidence:.0%}"
     )

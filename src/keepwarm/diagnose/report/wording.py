@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from keepwarm._text import count, counted, percent, visible
 from keepwarm.diagnose.findings import CallSite, Diagnosis, Finding, Owner, TokenFates
+from keepwarm.diagnose.report.sampled import hit_rate_if_fixed_off, hit_rate_off
 
 _ALIKE_PERCENT = 55  # two or three slips of the pen in a short name
 
@@ -109,12 +110,14 @@ def cache_line(diagnosis: Diagnosis) -> str:
 
 def measured_line(diagnosis: Diagnosis) -> str | None:
     """What the server reported of its own cache beside what the same requests hit here, or None."""
-    rows = [row for row in diagnosis.rows if row.cached_tokens is not None]
-    if not rows:
+    recorded, hit, requests = 0, 0, 0
+    for row in diagnosis.rows:
+        if row.counted and row.cached_tokens is not None:
+            recorded, hit, requests = recorded + row.cached_tokens, hit + row.tokens.hit, requests + 1
+    if not requests:
         return None
-    recorded = counted(sum(row.cached_tokens or 0 for row in rows), "token")
-    simulated = count(sum(row.tokens.hit for row in rows))
-    return f"{recorded} recorded by the server, {simulated} simulated, in {counted(len(rows), 'request')}"
+    told = counted(recorded, "token")
+    return f"{told} recorded by the server, {count(hit)} simulated, in {counted(requests, 'request')}"
 
 
 def caveats(diagnosis: Diagnosis) -> list[str]:
@@ -139,10 +142,11 @@ def caveats(diagnosis: Diagnosis) -> list[str]:
 
 def verdict(diagnosis: Diagnosis) -> str:
     """The hit rate now and with every finding fixed, in one sentence."""
-    now = f"{percent(diagnosis.hit_rate)} of the prompt tokens hit the cache (simulated)"
+    rate = f"{percent(diagnosis.hit_rate)}{hit_rate_off(diagnosis)}"
+    now = f"{rate} of the prompt tokens hit the cache (simulated)"
     fixed = percent(diagnosis.hit_rate_if_fixed)
     if diagnosis.findings and fixed != percent(diagnosis.hit_rate):
-        return f"{now}, {fixed} with every finding fixed (simulated)."
+        return f"{now}, {fixed}{hit_rate_if_fixed_off(diagnosis)} with every finding fixed (simulated)."
     lost_here = diagnosis.tokens.diverged + diagnosis.tokens.evicted
     if sum(site.lost_tokens for site in diagnosis.call_sites) > lost_here:
         return f"{now}, fewer as recorded by the server."

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from keepwarm._errors import InputError
+from keepwarm._files import write_whole
+
+
+def test_a_pipe_stays_a_pipe_and_gets_the_content(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    (tmp_path / "link").symlink_to(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    for name in ("pipe", "link"):
+        write_whole(tmp_path / name, b"content")
+        assert os.read(reader, 100) == b"content"
+    os.close(reader)
+    assert stat.S_ISFIFO(pipe.lstat().st_mode)
+    assert (tmp_path / "link").is_symlink()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe"]
+
+
+def test_a_device_that_is_full_is_one_refusal(tmp_path: Path) -> None:
+    (tmp_path / "full").symlink_to("/dev/full")
+    with pytest.raises(InputError, match="No space left on device"):
+        write_whole(tmp_path / "full", b"content")
+    assert (tmp_path / "full").is_symlink()
+    assert stat.S_ISCHR(Path("/dev/full").stat().st_mode)
+
+
+def test_a_link_is_replaced_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "theirs").write_bytes(b"theirs")
+    (tmp_path / "ours").symlink_to("theirs")
+    write_whole(tmp_path / "ours", b"ours")
+    assert (tmp_path / "theirs").read_bytes() == b"theirs"
+    assert (tmp_path / "ours").read_bytes() == b"ours"
