@@ -64,7 +64,7 @@ def rewrite(rows: Iterable[Stored]) -> None:
 
 def figures(row: Row) -> dict[str, Any]:
     """A row as it is stored, by the names of its figures."""
-    found: dict[str, Any] = _rounded(msgspec.to_builtins(row))
+    found: dict[str, Any] = rounded(msgspec.to_builtins(row))
     return found
 
 
@@ -83,11 +83,12 @@ def _digest(with_active_set: bool) -> str:
                 continue
             if not with_active_set and path.stem in ("active_set", "rotation", "members", "footprints"):
                 continue
-            found.update(_statements(path))
+            found.update(statements(path))
     return found.hexdigest()[:12]
 
 
-def _statements(path: Path) -> bytes:
+def statements(path: Path) -> bytes:
+    """What a module does, without its comments and docstrings."""
     tree = ast.parse(path.read_text())
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
@@ -105,12 +106,13 @@ def _is_text(node: ast.AST) -> bool:
 
 
 def _line(stored: Stored) -> bytes:
-    return msgspec.json.encode(_rounded(msgspec.to_builtins(stored))) + b"\n"
+    return msgspec.json.encode(rounded(msgspec.to_builtins(stored))) + b"\n"
 
 
-def _rounded(value: Any) -> Any:
+def rounded(value: Any) -> Any:
+    """Plain data with its floats to six digits."""
     if isinstance(value, float):
         return float(f"{value:.{_DIGITS}g}")
     if isinstance(value, dict):
-        return {key: _rounded(inner) for key, inner in value.items()}
+        return {key: rounded(inner) for key, inner in value.items()}
     return value

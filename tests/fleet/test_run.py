@@ -25,10 +25,13 @@ from keepwarm.workload.base import SessionTrace, Workload
 from tests.fleet.runs import SERVER, STARVING, fleet, growing, watch
 from tests.serving.runs import BLOCK, session, sessions, turn
 
+LOOK_AHEAD = Replica._look_ahead
+
 
 def in_lock_step(replica: Replica) -> None:
-    """Answers may come at any time: nobody goes on for more than a step."""
-    replica.answer_s = nextafter(replica.now_s, float("inf")) if replica.is_busy else float("inf")
+    """Whoever is busy may be followed at any time: nobody goes on for more than a step."""
+    LOOK_AHEAD(replica)
+    replica.following_s = nextafter(replica.now_s, float("inf")) if replica.is_busy else float("inf")
 
 
 @settings(max_examples=40, deadline=None)
@@ -57,6 +60,35 @@ def test_looking_ahead_changes_nothing(
         population=Population.TOGETHER if order in STARVING else population,
         capacity_tokens=BLOCK * 18,
     )
+    assert_nothing_is_missed(traces, options)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    answers=st.lists(
+        st.lists(st.tuples(st.integers(1, 100), st.floats(0, 0.5)), min_size=1, max_size=4),
+        min_size=2,
+        max_size=5,
+    ),
+    balancer=st.sampled_from(["round-robin", "least-loaded"]),
+    population=st.sampled_from(Population),
+    replicas=st.integers(2, 4),
+)
+def test_long_answers_hide_nothing(
+    answers: list[list[tuple[int, float]]], balancer: str, population: Population, replicas: int
+) -> None:
+    """Answers of many equal steps, and pauses that end in the middle of the others' answers."""
+    traces = [
+        session(
+            f"s{number}", *(turn(8 + step, tokens, gap_s=gap_s) for step, (tokens, gap_s) in enumerate(some))
+        )
+        for number, some in enumerate(answers)
+    ]
+    assert_nothing_is_missed(traces, fleet(balancer, replicas, len(traces), population=population))
+
+
+def assert_nothing_is_missed(traces: list[SessionTrace], options: FleetOptions) -> None:
+    """The run as it is, and the one in which nobody looks ahead."""
     ahead = watch(Workload(BLOCK, traces), options)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Replica, "_look_ahead", in_lock_step)
@@ -65,6 +97,7 @@ def test_looking_ahead_changes_nothing(
         (choice.arrival, choice.replica) for choice in stepped.choices
     ]
     assert ahead.ledger.windows == stepped.ledger.windows
+    assert ahead.ledger.hot_spot_share == stepped.ledger.hot_spot_share
     assert times(ahead.ledger.ledger.served) == times(stepped.ledger.ledger.served)
 
 
@@ -74,9 +107,10 @@ def times(served: list) -> list[tuple]:
     ]
 
 
-def test_a_long_answer_does_not_hide_what_arrives_meanwhile() -> None:
-    """One replica decodes for long; the other's answer is followed by a request to the first at once."""
-    traces = [session("long", turn(8, 100)), session("short", turn(8, 2), turn(9, 2))]
+@pytest.mark.parametrize("pause_s", [0.0, 0.4])
+def test_a_long_answer_does_not_hide_what_arrives_meanwhile(pause_s: float) -> None:
+    """One replica decodes for long; the other's answer is followed by a request to the first."""
+    traces = [session("long", turn(8, 100)), session("short", turn(8, 2), turn(9, 2, gap_s=pause_s))]
     watched = watch(Workload(BLOCK, traces), fleet("round-robin", 2, 1, seed=1))
     sent = [(choice.arrival.session, choice.replica) for choice in watched.choices]
     assert sent == [("long", 0), ("short", 1), ("short", 0)]

@@ -12,12 +12,15 @@ from keepwarm.vllm.hints.listener import MOST_PENDING
 from keepwarm.vllm.hints.token import LEAST_TOKEN_CHARACTERS
 from keepwarm.vllm.serving.counters import (
     HINT_OUTCOMES,
+    PREDICTION_OUTCOMES,
     SCHEDULING_MODES,
     SERVING_FAULT_KINDS,
+    UNPREDICTED_REASONS,
     shared_serving_counters,
 )
 from keepwarm.vllm.serving.exposition import CacheWiseCollector
 from keepwarm.vllm.serving.identity import LONGEST_ID
+from keepwarm.vllm.serving.predictions import AWAY_S, FORGIVEN_S, MOST_S, QUARTER
 from keepwarm.vllm.serving.settings import (
     EVICTION,
     EVICTIONS,
@@ -130,11 +133,11 @@ def families(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def test_every_metric_is_documented_and_no_other(families: dict[str, Any]) -> None:
     documented = {
-        name: (kind, label)
+        name: (kind, set(re.findall(r"\w+", label)))
         for name, kind, label, _ in rows(METRICS, "| metric of CacheWise | type | labels | value |")
     }
     scraped = {
-        name: (family.type, "".join(frozenset().union(*(sample.labels for sample in family.samples))))
+        name: (family.type, {label for sample in family.samples for label in sample.labels} - {"le"})
         for name, family in families.items()
     }
     assert documented == scraped
@@ -146,8 +149,18 @@ def test_every_label_value_is_explained(families: dict[str, Any]) -> None:
 
     kinds = [name for name, _ in rows(METRICS, "| `kind` of CacheWise | where it went wrong |")]
     assert kinds == list(SERVING_FAULT_KINDS) == values_of("keepwarm_faults_total", "kind")
-    outcomes = [name for name, _ in rows(METRICS, "| `outcome` | what became of a hint |")]
+    outcomes = [name for name, _ in rows(METRICS, "| `outcome` of a hint | what became of it |")]
     assert outcomes == list(HINT_OUTCOMES) == values_of("keepwarm_hints_total", "outcome")
+    ends = [name for name, _ in rows(METRICS, "| `outcome` of a prediction | how it ended |")]
+    assert ends == list(PREDICTION_OUTCOMES["meanwhile"])
+    knowns = [name for name, _ in rows(METRICS, "| `known` | when |")]
+    assert knowns == list(PREDICTION_OUTCOMES)
+    predictions = [sample.labels for sample in families["keepwarm_reuse_predictions_total"].samples]
+    assert [(one["known"], one["outcome"]) for one in predictions] == [
+        (known, end) for known, ends in PREDICTION_OUTCOMES.items() for end in ends
+    ]
+    reasons = [name for name, _ in rows(METRICS, "| `reason` | why nothing was predicted |")]
+    assert reasons == list(UNPREDICTED_REASONS) == values_of("keepwarm_reuse_unpredicted_total", "reason")
     assert values_of("keepwarm_scheduling", "mode") == list(SCHEDULING_MODES)
     modes = {sample.labels["mode"]: sample.value for sample in families["keepwarm_scheduling"].samples}
     assert modes == {"fcfs": 0, "cachewise": 1, "active-set": 0}
@@ -156,4 +169,8 @@ def test_every_label_value_is_explained(families: dict[str, Any]) -> None:
 def test_figures_that_the_code_knows() -> None:
     assert f"longer than {LONGEST_ID} characters" in running(METRICS)
     assert f"more than {MOST_PENDING} had come in" in running(METRICS)
+    assert (QUARTER, FORGIVEN_S, AWAY_S, MOST_S) == (0.25, 1, 3_600, 86_400)
+    assert "later than three of four are predicted to" in running(METRICS)
+    assert "not back within an hour" in running(METRICS)
+    assert "of more than a day as a day" in running(METRICS)
     assert DOCUMENTED["KEEPWARM_CONTROL_TOKEN"][1] == f"{LEAST_TOKEN_CHARACTERS} characters or more"

@@ -31,6 +31,12 @@ def _scale(value: float) -> float:
     return value
 
 
+def _size(value: float) -> float:
+    if not 0 <= value < float("inf"):
+        raise typer.BadParameter(f"{value!r} is not a size; write 0 for none")
+    return value
+
+
 Scheduling = Annotated[
     str,
     typer.Option("--scheduling", metavar="NAME,...", callback=shared.name_list, help="Queue orders."),
@@ -78,7 +84,7 @@ HostMemory = Annotated[
     typer.Option(
         "--host-memory-gib",
         metavar="GIB",
-        callback=_scale,
+        callback=_size,
         help="Evicted blocks go to host memory of this size and are read back.",
     ),
 ]
@@ -151,6 +157,9 @@ def load(
 
     recording = load_recording(trace, options, progress=progress)
     workload, sha256 = recording.workload, recording.trace.sha256
+    longest_s = max((turn.gap_s for session in workload.sessions for turn in session.turns), default=0.0)
+    if longest_s * base.gap_scale == float("inf"):
+        raise InputError(f"gap_scale is {base.gap_scale!r}: a gap of {longest_s:g} s never ends; give less")
     if tool_durations is None:
         return Loaded(workload, sha256, base)
     wants_model = base.reuse_model is None and "cachewise" in evictions

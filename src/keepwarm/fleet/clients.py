@@ -48,6 +48,13 @@ class FleetClients(Clients):
         """When the next may come, as far as is known now."""
         return min(self.due_s, self.horizon_s)
 
+    def pause_s(self, client: Client) -> float:
+        """From its next answer until a request follows it; infinite if none does."""
+        turn = client.next_turn
+        if turn is not None:
+            return turn.gap_s * self.gap_scale
+        return 0.0 if self._replaces else inf
+
     def pop(self) -> Client:
         """As the clients'."""
         appointment = heappop(self._agenda)

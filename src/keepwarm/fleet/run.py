@@ -49,12 +49,14 @@ class Fleet:
         self._last: dict[int, int] = {}  # where each measured session went
         self._moves: dict[int, int] = {}
         self._loads = LoadWatch(len(replicas))
+        self._reached_s = [inf] * len(replicas)  # how far each busy replica is
+        self._following_s = [inf] * len(replicas)  # before which nothing follows an answer of each
 
     def run(self) -> FleetLedger:
         """Mutates."""
         while self._to_end and self._advance():
             pass
-        while self._behind_s() < self._end_s:  # no further: who replaces the last session is due then
+        while min(self._reached_s) < self._end_s:  # no further: who replaces the last session is due then
             self._advance()
         before = self._since or [Counts()] * len(self.replicas)
         windows = [replica.counts().since(then) for replica, then in zip(self.replicas, before, strict=True)]
@@ -71,36 +73,35 @@ class Fleet:
             self._loads.end(self._end_s),
         )
 
-    def _behind(self) -> int | None:
-        """The busy replica that is furthest behind."""
-        busy = [index for index, replica in enumerate(self.replicas) if replica.is_busy]
-        return min(busy, key=lambda index: self.replicas[index].now_s, default=None)
-
-    def _behind_s(self) -> float:
-        index = self._behind()
-        return inf if index is None else self.replicas[index].now_s
-
     def _advance(self) -> bool:
         """One request sent, or one replica up to its next event; False if there is nothing left to do."""
-        index, due_s = self._behind(), self._clients.due_s
-        behind_s = inf if index is None else self.replicas[index].now_s
+        behind_s, due_s = min(self._reached_s), self._clients.due_s
         self._loads.settle(min(behind_s, due_s))
         if due_s <= behind_s and due_s < inf:
             self._send(self._clients.pop())
             return True
-        if index is None:
+        if behind_s == inf:
             return False
+        index = self._reached_s.index(behind_s)
         replica = self.replicas[index]
-        others = (other.answer_s for other in self.replicas if other is not replica)
+        self._following_s[index] = inf
         self._clients.replica = index
-        self._clients.horizon_s = min(others, default=inf)
-        before = replica.ended_sessions
+        self._clients.horizon_s = min(self._following_s)
+        sessions, requests = replica.ended_sessions, replica.ended_requests
         replica.advance()
-        if replica.ended_sessions > before:
-            self._to_end -= replica.ended_sessions - before
+        self._look_at(index)
+        if replica.ended_sessions > sessions:
+            self._to_end -= replica.ended_sessions - sessions
             self._end_s = max(self._end_s, replica.now_s)
-        self._loads.note(replica.now_s, index, replica.load_tokens)
+        if replica.ended_requests > requests:
+            self._loads.note(replica.now_s, index, replica.load_tokens)
         return True
+
+    def _look_at(self, index: int) -> None:
+        """How far the replica ``index`` is now."""
+        replica = self.replicas[index]
+        self._reached_s[index] = replica.now_s if replica.is_busy else inf
+        self._following_s[index] = replica.following_s
 
     def _send(self, client: Client) -> None:
         turn = client.trace.turns[client.sent]
@@ -111,6 +112,7 @@ class Fleet:
         if client.number in self._measured:
             self._note_measured(client, index)
         replica.receive(client)
+        self._look_at(index)
         self._loads.note(replica.now_s, index, replica.load_tokens)
 
     def _note_measured(self, client: Client, index: int) -> None:

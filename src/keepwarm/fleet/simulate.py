@@ -12,18 +12,12 @@ from keepwarm.fleet.options import FleetOptions
 from keepwarm.fleet.replica import Replica
 from keepwarm.fleet.row import FleetRow, fleet_row
 from keepwarm.fleet.run import Fleet, FleetLedger
-from keepwarm.policies.sessions import SessionId
-from keepwarm.reuse.estimators.oracle import Oracle
+from keepwarm.serving.alone import ledger_alone_s
 from keepwarm.serving.base import ServerConfig
-from keepwarm.serving.glide import GlidingEngine
-from keepwarm.serving.options import Population, ServingOptions
-from keepwarm.serving.pool import ServingPool
+from keepwarm.serving.options import Population
 from keepwarm.serving.population import Cast, choose
-from keepwarm.serving.rules import eviction, queue_order
-
-# What one server is made of is said in one place. Its names are private as long as the published rows are
-# keyed by the text of that package.
-from keepwarm.serving.simulate import _alone, _tiered, _usual_context_tokens, check_run
+from keepwarm.serving.server import modelled_server
+from keepwarm.serving.simulate import check_run
 from keepwarm.workload.base import Workload
 
 
@@ -31,7 +25,7 @@ def simulate_fleet(workload: Workload, options: FleetOptions) -> FleetRow:
     """Run ``workload`` on the modelled fleet. Raises InputError for options that no run could have."""
     config = check_fleet(workload, options)
     ran = run_fleet(workload, options)
-    alone_s = _alone(ran.ledger, config, options.server.profile.coefficients())
+    alone_s = ledger_alone_s(ran.ledger, config, options.server.profile.coefficients())
     return fleet_row(options, ran, alone_s, config.block_size)
 
 
@@ -43,7 +37,10 @@ def run_fleet(
     config = check_fleet(workload, options)
     cast = fleet_cast(workload, options, config.capacity_blocks * config.block_size)
     clients = FleetClients(cast, server.gap_scale)
-    replicas = [_replica(workload, server, config, clients, cast) for _ in range(options.replicas)]
+    replicas = [
+        modelled_server(workload, server, config, clients, cast.measured, loop=Replica)
+        for _ in range(options.replicas)
+    ]
     chosen = (balancer or BALANCERS[options.balancer])(replicas, load_bound=options.load_bound)
     return Fleet(replicas, clients, chosen, cast.measured).run()
 
@@ -68,26 +65,3 @@ def fleet_cast(workload: Workload, options: FleetOptions, most_request_tokens: i
     if server.population is Population.TOGETHER:
         return Cast(first, iter(()), range(together), endless.left_out)
     return Cast(first, sessions, range(together, 2 * together), endless.left_out)
-
-
-def _replica(
-    workload: Workload, server: ServingOptions, config: ServerConfig, clients: FleetClients, cast: Cast
-) -> Replica:
-    costs = server.profile.coefficients()
-    gaps_s: dict[SessionId, float] = {}
-    rule = eviction(
-        server.eviction,
-        config.capacity_blocks,
-        model=server.reuse_model,
-        gaps_s=gaps_s,
-        n_rebuild=server.n_rebuild,
-    )
-    prefill_s_per_token = costs.prefill_s_per_token(config.step_tokens, _usual_context_tokens(workload))
-    order = queue_order(server.scheduling)
-    if server.host_memory_gib:
-        engine: GlidingEngine = _tiered(server, config, rule, order, prefill_s_per_token)
-    else:
-        engine = GlidingEngine(config, ServingPool(config.capacity_blocks, rule.policy), order, rule.sessions)
-    engine.prefill_s_per_token = prefill_s_per_token
-    told = server.eviction != Oracle.name  # which knows when people answer, too
-    return Replica(engine, clients, costs, cast.measured, gaps_s=gaps_s, tells_humans=told)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from keepwarm.policies.base import BlockHash
 from keepwarm.serving.base import ServerConfig
 from keepwarm.serving.costs import Coefficients, pairs_within
+from keepwarm.serving.ledger import Ledger
 from keepwarm.workload.base import SessionTrace
 
 
@@ -23,6 +26,33 @@ def alone_s(session: SessionTrace, config: ServerConfig, costs: Coefficients) ->
         total_s += prefill_s(turn.prompt_tokens, hit_blocks * config.block_size, config.step_tokens, costs)
         total_s += decode_s(turn.prompt_tokens, turn.output_tokens, costs)
     return total_s
+
+
+def ledger_alone_s(ledger: Ledger, config: ServerConfig, costs: Coefficients) -> dict[int, float]:
+    """``alone_s`` of each session that ended, by the number of its client. Does not mutate."""
+    return {
+        served.client.number: _alone_s(_Known(served.client.trace), config, costs)
+        for served in ledger.served
+        if served.client.next_turn is None and served.turn == served.client.sent - 1
+    }
+
+
+class _Known:
+    """A session by its identity: its completion alone is the same in every run of a grid."""
+
+    def __init__(self, trace: SessionTrace) -> None:
+        self.trace = trace
+
+    def __hash__(self) -> int:
+        return id(self.trace.turns)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Known) and other.trace.turns is self.trace.turns
+
+
+@lru_cache(maxsize=4096)
+def _alone_s(known: _Known, config: ServerConfig, costs: Coefficients) -> float:
+    return alone_s(known.trace, config, costs)
 
 
 def prefill_s(prompt_tokens: int, computed_tokens: int, step_tokens: int, costs: Coefficients) -> float:

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from keepwarm._errors import InputError
+from keepwarm._json import decoded
 from keepwarm.serving.costs import Coefficients, Fitted, Roofline
 
 SCHEMA: Final = "keepwarm.profile/1"
@@ -63,8 +64,8 @@ def load_profile(name_or_path: str) -> Profile:
     else:
         content = _read(name_or_path)
     try:
-        profile = msgspec.json.decode(content, type=Profile)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        profile = decoded(content, Profile)
+    except msgspec.DecodeError as error:
         raise InputError(f"profile {name_or_path!r}: {error}; see docs/design/serving-model.md") from None
     profile.check(name_or_path)
     return profile

@@ -13,12 +13,7 @@ class LongestPrefix(Balancer):
     name: ClassVar[str] = "longest-prefix"
 
     def choose(self, arrival: Arrival) -> int:
-        return self.in_order(arrival)[0]
-
-    def in_order(self, arrival: Arrival) -> list[int]:
-        """All replicas, the one with the longest prefix first."""
         blocks = arrival.lookup_blocks
-        return sorted(
-            range(len(self.replicas)),
-            key=lambda replica: (-self.replicas[replica].resident_blocks(blocks), self.by_load(replica)),
-        )
+        resident = [replica.resident_blocks(blocks) for replica in self.replicas]
+        most = max(resident)
+        return min((place for place, found in enumerate(resident) if found == most), key=self.by_load)

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from keepwarm.fleet.balancers.base import Arrival
-from keepwarm.fleet.balancers.longest_prefix import LongestPrefix
+from keepwarm.fleet.balancers.base import Arrival, Balancer
 
 
-class PrefixBounded(LongestPrefix):
+class PrefixBounded(Balancer):
     """Never chooses a replica with more than ``load_bound`` times the mean load; the least loaded has not."""
 
     name: ClassVar[str] = "prefix-bounded"
@@ -20,5 +19,9 @@ class PrefixBounded(LongestPrefix):
     def choose(self, arrival: Arrival) -> int:
         loads = [replica.load_tokens for replica in self.replicas]
         most_tokens = self.load_bound * sum(loads) / len(loads)
-        allowed = (replica for replica in self.in_order(arrival) if loads[replica] <= most_tokens)
-        return next(allowed, loads.index(min(loads)))  # the mean may round to less than the least
+        least_tokens = min(loads)  # which the mean may round to less than
+        allowed = [place for place, tokens in enumerate(loads) if tokens <= max(most_tokens, least_tokens)]
+        return min(allowed, key=lambda place: (-self._resident_blocks(place, arrival), self.by_load(place)))
+
+    def _resident_blocks(self, replica: int, arrival: Arrival) -> int:
+        return self.replicas[replica].resident_blocks(arrival.lookup_blocks)
