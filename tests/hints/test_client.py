@@ -190,6 +190,23 @@ def test_an_answer_says_what_follows(upstream: Stub, listener: HintListener) -> 
     assert bodies[1]["top_k"] == 1
 
 
+def test_a_header_names_the_session_to_routers(upstream: Stub, listener: HintListener) -> None:
+    upstream.asked.clear()
+    upstream.script = lambda call: call.json(SAYING)
+    for session_id, options in (
+        ("run-1", {}),
+        ("run-1", {"extra_body": {"session_id": "own"}, "extra_headers": {"X-Other": "kept"}}),
+        ("run-1", {"extra_headers": {"x-session-id": "given"}}),
+        ("run τ", {}),  # no header can carry it
+    ):
+        stock = openai.OpenAI(base_url=f"{upstream.url}/v1", api_key="k", max_retries=0)
+        with wrap(stock, session_id, url_of(listener), TOKEN) as client:
+            client.chat.completions.create(model="m", messages=MESSAGES, **options)
+    headers = [{name.lower(): value for name, value in asked.headers} for asked in upstream.asked]
+    assert [named.get("x-session-id") for named in headers] == ["run-1", "own", "given", None]
+    assert headers[1]["x-other"] == "kept"
+
+
 @pytest.mark.parametrize("helper", [False, True])
 def test_a_stream_says_it_as_it_ends(upstream: Stub, listener: HintListener, helper: bool) -> None:
     upstream.script = lambda call: call.stream(*CALLING_CHUNKS, chat_chunk(None))

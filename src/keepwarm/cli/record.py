@@ -44,8 +44,8 @@ HintsTo = Annotated[
     str | None,
     typer.Option(
         "--hints-to",
-        metavar="URL",
-        help="Control endpoint of keepwarm's plugin in vLLM, told what sessions do between requests.",
+        metavar="URL,...",
+        help="Control endpoints of keepwarm's plugin in vLLM, told what sessions do between requests.",
         show_default=False,
     ),
 ]
@@ -100,7 +100,7 @@ def command(
         )
 
 
-def _hint_client(url: str, token_env: str) -> HintClient:
+def _hint_client(urls: str, token_env: str) -> HintClient:
     from keepwarm.hints import HintClient
 
     token = os.environ.get(token_env, "").strip()
@@ -109,4 +109,4 @@ def _hint_client(url: str, token_env: str) -> HintClient:
             f"--hints-to needs the token of the control endpoint, and {token_env!r} is not set; set it, or "
             "name another variable with --hints-token-env"
         )
-    return HintClient(url, token)
+    return HintClient(urls.split(","), token)

@@ -51,7 +51,9 @@ class HintClient:
         urls = [base_url] if isinstance(base_url, str) else list(base_url)
         self._urls = [_checked_url(url) for url in urls]
         if not token or not token.isascii() or not token.isprintable():
-            raise InputError("the token of the control endpoint is empty, or HTTP cannot carry it")
+            raise InputError(
+                "the token of the control endpoint is empty, or HTTP cannot carry it; take letters and digits"
+            )
         self.sent = self.failed = self.dropped = 0
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         self._transport = transport
@@ -171,7 +173,9 @@ class HintClient:
 def _checked_url(base_url: str) -> str:
     """Where ids are appended. Raises InputError; a password in the URL is not repeated."""
     if any(mark in base_url for mark in "@?#"):
-        raise InputError("the URL of the control endpoint is scheme, host and port alone")
+        raise InputError(
+            "the URL of the control endpoint is scheme, host and port alone; write http://localhost:8010"
+        )
     try:
         url = httpx2.URL(base_url.strip())
     except httpx2.InvalidURL as error:

@@ -8,22 +8,24 @@ Answers and errors are those of the client that was wrapped.
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from typing import Any, Self, TypeVar
 
 from keepwarm.hints.answers import StreamedAnswer, hint_of_answer
 from keepwarm.hints.client import HintClient
 
+SESSION_HEADER = "X-Session-ID"
 Client = TypeVar("Client")  # openai.OpenAI or openai.AsyncOpenAI, which is not imported here
 
 
-def wrap(client: Client, session_id: str, control_url: str, token: str) -> Client:
+def wrap(client: Client, session_id: str, control_url: str | Sequence[str], token: str) -> Client:
     """A copy of ``client`` for one session; the copy shares the connections.
 
     Each ``chat.completions.create``, streamed or not, is sent with ``session_id`` (a caller's own in
-    ``extra_body`` wins). An answer with tool calls tells the server that they run from now on, one that could
-    have had some and has none that a person is to write; ``close`` that the session is over. Raises
-    InputError, see ``HintClient``; from then on hints change nothing in what the client does.
+    ``extra_body`` wins), and with the header ``X-Session-ID``, which routers go by. An answer with tool calls
+    tells the servers that they run from now on, one that could have had some and has none that a person is to
+    write; ``close`` that the session is over. ``control_url`` lists the endpoints of all replicas behind a
+    router. Raises InputError, see ``HintClient``; from then on hints change nothing in what the client does.
     """
     hints = HintClient(control_url, token)
     copy: Any = client.copy()  # type: ignore[attr-defined]
@@ -58,10 +60,21 @@ class _Create:
     def __call__(self, *args: Any, **options: Any) -> Any:
         body = options.get("extra_body")
         extra_body = {"session_id": self._session_id, **(body if isinstance(body, dict) else {})}
+        session_id = str(extra_body["session_id"])
         options["extra_body"] = extra_body
+        options["extra_headers"] = _with_session(options.get("extra_headers"), session_id)
         answer = self.__wrapped__(*args, **options)
-        teller = _Teller(self._hints, str(extra_body["session_id"]), has_tools=bool(options.get("tools")))
+        teller = _Teller(self._hints, session_id, has_tools=bool(options.get("tools")))
         return _awaited(answer, teller) if inspect.isawaitable(answer) else _told(answer, teller)
+
+
+def _with_session(headers: Any, session_id: str) -> Any:
+    """Headers that name the session, unless the caller's do or HTTP cannot carry it. Does not mutate."""
+    given = dict(headers or {})
+    is_named = any(name.lower() == SESSION_HEADER.lower() for name in given)
+    if is_named or not (session_id.isascii() and session_id.isprintable()):
+        return headers
+    return {SESSION_HEADER: session_id, **given}
 
 
 class _Teller:

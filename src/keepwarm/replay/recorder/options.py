@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import ipaddress
 from pathlib import Path
 from typing import NamedTuple
 
 import httpx2
 
 from keepwarm._errors import InputError
+from keepwarm._hosts import is_loopback
+from keepwarm._urls import http_url
 from keepwarm.hints import HintClient
 from keepwarm.replay.recorder.headers import is_credential
 
@@ -58,14 +59,9 @@ class RecorderOptions(NamedTuple):
 
 
 def is_loopback_host(host: str) -> bool:
-    """Whether a host name or address (IPv6 with or without brackets) means this machine alone."""
-    name = host.removeprefix("[").removesuffix("]").rstrip(".").lower()
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
+    """Whether a browser on this machine means itself by ``host``: ``is_loopback``, and ``x.localhost``."""
+    name = host.rstrip(".").lower()
+    return name.endswith(".localhost") or is_loopback(name)
 
 
 def upstream_of(url: str) -> Upstream:
@@ -78,11 +74,8 @@ def upstream_of(url: str) -> Upstream:
         raise InputError(
             "--upstream has credentials or a query in it; give the address alone, clients send their own key"
         )
-    try:
-        parsed = httpx2.URL(url)
-    except (httpx2.InvalidURL, UnicodeError):
-        parsed = httpx2.URL()
-    if parsed.scheme not in ("http", "https") or not parsed.host:
+    parsed = http_url(url)
+    if parsed is None:
         raise InputError(f"--upstream {url!r} is not an http or https URL; write http://127.0.0.1:8000")
     prefix = parsed.raw_path.rstrip(b"/").removesuffix(_API_FOLDER).rstrip(b"/")
     shown = str(parsed.copy_with(raw_path=prefix or b"/")).rstrip("/")
