@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,13 +29,13 @@ class RayCluster(NamedTuple):
         """Processes of the cluster that compute cells now."""
         return [pid for pid in _descendants(self.pid) if _command(pid).startswith("ray::_computed")]
 
-    def a_worker_at_work(self) -> int:
-        """One of them, as soon as there is one."""
+    def workers_at_work(self, number: int = 1, *, after: Collection[int] = ()) -> list[int]:
+        """Those that are none of ``after``, as soon as they are ``number``."""
         deadline_s = time.monotonic() + _WITHIN_S
-        while not (found := self.working()):
-            assert time.monotonic() < deadline_s, "no worker computed anything"
+        while len(found := [pid for pid in self.working() if pid not in after]) < number:
+            assert time.monotonic() < deadline_s, "too few workers computed anything"
             time.sleep(0.005)
-        return found[0]
+        return found
 
 
 @contextlib.contextmanager

@@ -29,6 +29,20 @@ seeds = SEEDS
 capacity_tokens = [40960]
 """
 
+STOPS_ASKING = """
+import sys
+from pathlib import Path
+from keepwarm.sweep.engines.ray import Ray
+from tests.sweep.specs import groups_of
+
+folder, spec, address = sys.argv[1:]
+outcomes = Ray(address).outcomes(groups_of(Path(folder), spec))
+next(outcomes)
+print("one", flush=True)
+sys.stdin.read()
+outcomes.close()
+"""
+
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[RayCluster]:
@@ -37,7 +51,7 @@ def cluster() -> Iterator[RayCluster]:
 
 
 def slow(seeds: int) -> str:
-    """A table of cells that take some tenths of a second each."""
+    """A table of cells that take some hundredths of a second each."""
     return SLOW.replace("SEEDS", str(list(range(seeds))))
 
 
@@ -87,7 +101,7 @@ def test_a_killed_worker_loses_nothing(tmp_path: Path, cluster: RayCluster) -> N
     write_trace(tmp_path / "long.jsonl", requests=400)
     text = CACHE + slow(5)
     with on_ray(tmp_path, text, "--address", cluster.address) as running:
-        os.kill(cluster.a_worker_at_work(), signal.SIGKILL)
+        os.kill(cluster.workers_at_work()[0], signal.SIGKILL)
         told, said = running.communicate(timeout=300)
     assert (running.returncode, said) == (0, "")
     assert "32 cells, simulated: 32 computed now, 0 kept from before" in told
@@ -101,7 +115,7 @@ def test_an_interrupted_sweep_goes_on_where_it_was_and_the_cluster_stays(
 ) -> None:
     write_trace(tmp_path / "long.jsonl", requests=400)
     with on_ray(tmp_path, CACHE + slow(100), "--address", cluster.address) as running:
-        cluster.a_worker_at_work()
+        cluster.workers_at_work()
         while not list((tmp_path / "ray" / "parts").glob("*.parquet")):
             assert running.poll() is None
         os.killpg(running.pid, signal.SIGINT)
@@ -112,6 +126,31 @@ def test_an_interrupted_sweep_goes_on_where_it_was_and_the_cluster_stays(
         told, said = again.communicate(timeout=300)
     assert (again.returncode, said) == (0, "")
     assert kept_of(told) >= 1
+
+
+def test_a_task_lost_after_the_last_outcome_asked_for_is_not_told(
+    tmp_path: Path, cluster: RayCluster
+) -> None:
+    write_trace(tmp_path / "long.jsonl", requests=4000)
+    program = [
+        sys.executable,
+        "-c",
+        STOPS_ASKING,
+        str(tmp_path),
+        slow(32).replace("[30, 40]", "[2000, 3000]"),
+        cluster.address,
+    ]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        program, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=os.environ | QUIET
+    ) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "one\n"
+        both = cluster.workers_at_work(2)
+        os.kill(both[0], signal.SIGKILL)
+        cluster.workers_at_work(after=both)  # the cluster knows of the loss: it has replaced it
+        told = running.communicate("stop\n", timeout=300)
+    assert told == ("", "")
 
 
 def test_an_address_where_nothing_is_is_said_so(tmp_path: Path) -> None:

@@ -11,10 +11,12 @@ import logging
 import os
 import signal
 import socket
+import sys
+import threading
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO, cast
 
 import keepwarm
 from keepwarm._errors import InputError
@@ -94,19 +96,34 @@ class Ray:
         if self._address is None:
             where = {"address": "local", "num_cpus": self._cores, "include_dashboard": False}
         try:
-            self._ray.init(log_to_driver=False, logging_level=logging.ERROR, **where)
+            self._ray.init(log_to_driver=False, logging_level=logging.CRITICAL, **where)
         except (OSError, ValueError, RuntimeError, self._ray.exceptions.RayError) as error:
             place = "on this machine" if self._address is None else f"at {self._address!r}"
             why = next(iter(str(error).strip().splitlines()), type(error).__name__)
             raise InputError(
                 f"no Ray cluster {place}: {why}; see `ray status`, or take --engine local"
             ) from None
-        try:
-            if on_term is not None:
-                signal.signal(signal.SIGTERM, on_term)  # Ray puts its own in place
-            yield max(1, int(self._ray.cluster_resources().get("CPU", 1)))
-        finally:
-            self._ray.shutdown()
+        with contextlib.redirect_stdout(cast("TextIO", _WithoutRay(sys.stdout))):
+            try:
+                if on_term is not None:
+                    signal.signal(signal.SIGTERM, on_term)  # Ray puts its own in place
+                yield max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+            finally:
+                self._ray.shutdown()
+
+
+class _WithoutRay:
+    """``stream`` without what Ray's own threads print: a lost worker is counted, not told in the results."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        from_ray = threading.current_thread().name.startswith("ray_")
+        return len(text) if from_ray else self._stream.write(text)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._stream, name)
 
 
 def _installed(*, alone: bool) -> ModuleType:
