@@ -21,9 +21,9 @@ from keepwarm.diagnose.findings import (
 from keepwarm.diagnose.prompt_map import FATES
 from keepwarm.diagnose.report.as_json import diagnosis_document
 from keepwarm.diagnose.report.map_file import write_map
-from keepwarm.diagnose.report.parquet import to_parquet
 from keepwarm.diagnose.runs import MapRuns, RunGatherer, joined
 from keepwarm.trace.records import EncodingInfo
+from tests.report.sample import to_parquet
 
 SECRET = "Wilhelmina-7731"
 """A recorded value: it must not be seen without --reveal."""

@@ -399,6 +399,39 @@ def test_nothing_starts_after_the_end(slow: list[Slow], jobs: Jobs) -> None:
         jobs.start("d1", RECORDED, calls(4)[3])
 
 
+def test_the_end_waits_for_a_process_that_is_starting(
+    slow: list[Slow], jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starting, may_start = threading.Event(), threading.Event()
+    seen: list[str] = []
+
+    class Late(Slow):
+        def __init__(self, recorded: Recorded, idle_s: float) -> None:
+            starting.set()
+            may_start.wait(_PATIENCE_S)
+            super().__init__(recorded, idle_s)
+
+        def end(self) -> int:
+            seen.append("ended")
+            return super().end()
+
+    def close() -> None:
+        jobs.close()
+        seen.append("closed")
+
+    monkeypatch.setattr(jobs_module, "Process", Late)
+    job = jobs.start("d1", RECORDED, CALL)
+    assert starting.wait(_PATIENCE_S)
+    closing = threading.Thread(target=close)
+    closing.start()
+    until(lambda: jobs.get(job.id).state == "cancelled")
+    closing.join(0.2)  # it goes on
+    may_start.set()
+    closing.join(_PATIENCE_S)
+    assert seen == ["ended", "closed"]
+    assert not slow[0].is_alive()
+
+
 def test_who_watches_sees_the_present_at_once_every_change_and_the_end(slow: list[Slow], jobs: Jobs) -> None:
     job = jobs.start("d1", RECORDED, calls(1)[0])
     until(lambda: jobs.get(job.id).stage == "reading")
@@ -566,9 +599,11 @@ def test_the_server_answers_while_a_job_runs(served: Served) -> None:
 @pytest.mark.parametrize("when", ["running", "idle"])
 def test_no_process_outlives_the_server(served: Served, ending: signal.Signals, when: str) -> None:
     job = served.start()
-    if when == "idle":
-        with served.ask("GET", f"/api/jobs/{job}/events") as events:
+    with served.ask("GET", f"/api/jobs/{job}/events") as events:
+        if when == "idle":
             events.read()
+        elif ending is signal.SIGKILL:  # Python says so of a worker whose start nobody is left to finish
+            assert any(b'"reading"' in line or b'"accounting"' in line for line in events)
     until(lambda: bool(served.children()))
     children = served.children()
     if ending is signal.SIGINT:

@@ -15,7 +15,7 @@ from fastapi.responses import Response
 
 from keepwarm import __version__
 from keepwarm._errors import InputError
-from keepwarm._json import without_surrogates
+from keepwarm._json import decoded, without_surrogates
 from keepwarm.api.problems import TooLong
 from keepwarm.api.schema.library import Problem
 
@@ -61,9 +61,9 @@ async def read_body(request: Request, kind: type[_Body]) -> _Body:
         if len(content) > MOST_BODY_BYTES:
             raise TooLong(f"the body is longer than {MOST_BODY_BYTES} bytes; send less")
     try:
-        return msgspec.json.decode(content, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"the body is no {kind.__name__}: {error}") from None
+        return decoded(content, kind)
+    except msgspec.DecodeError as error:
+        raise InputError(f"the body is no {kind.__name__}: {error}; see /api/openapi.json") from None
 
 
 def reply(document: Any, *, status: int = 200) -> Response:

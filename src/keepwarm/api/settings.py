@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from keepwarm._errors import InputError
+from keepwarm._hosts import is_loopback
 
 _LEAST_TOKEN = 16
 _TOKEN = re.compile(r"[A-Za-z0-9._~-]+")  # as it may stand in a URL, a header and a cookie
@@ -49,15 +50,6 @@ def checked(settings: Settings, *, remote_allowed: bool, token_given: bool) -> S
     if not token_given:
         raise InputError(f"--host {settings.host!r} needs a token that you chose; set KEEPWARM_TOKEN")
     return settings
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach ``host``."""
-    name = host.removeprefix("[").removesuffix("]")
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return name.lower() == "localhost"
 
 
 def is_wildcard(host: str) -> bool:

@@ -643,10 +643,13 @@ export interface components {
              *       "chat_template": null,
              *       "block_size": null,
              *       "capacity_blocks": null,
-             *       "ttl_s": null
+             *       "ttl_s": null,
+             *       "sample": null
              *     }
              */
             options: components["schemas"]["Options"];
+            /** @default null */
+            sample: components["schemas"]["SampleInfo"] | null;
             /** @default [] */
             rows: components["schemas"]["RequestRow"][];
         };
@@ -777,7 +780,7 @@ export interface components {
         };
         /**
          * Options
-         * @description How to read, render and simulate a trace.
+         * @description How to read, render and simulate a trace. Raises InputError: a number that is none of its kind.
          */
         Options: {
             /** @default auto */
@@ -792,6 +795,55 @@ export interface components {
             capacity_blocks: number | null;
             /** @default null */
             ttl_s: number | null;
+            /** @default null */
+            sample: number | null;
+        };
+        /**
+         * SampleInfo
+         * @description What a diagnosis of a part of the sessions rests on, and by how much each of its figures may be off.
+         *
+         *     ``requests`` of ``sessions`` were diagnosed, with ``context_requests`` beside them that count for nothing;
+         *     tokens are scaled by ``size`` of ``total_size``, which ``size_unit`` counts, requests by their numbers.
+         *     With ``confidence`` the figure of the whole trace is within the error. A finding that concerns fewer than
+         *     ``seen_from_sessions`` may be missed, with more than 1 - ``confidence``.
+         */
+        SampleInfo: {
+            rate: number;
+            seed: number;
+            confidence: number;
+            sessions: number;
+            total_sessions: number;
+            requests: number;
+            context_requests: number;
+            size_unit: string;
+            size: number;
+            total_size: number;
+            seen_from_sessions: number;
+            hit_rate_error: number;
+            hit_rate_if_fixed_error: number;
+            token_errors: components["schemas"]["TokenFates"];
+            call_site_errors: components["schemas"]["CallSiteError"][];
+            finding_errors: components["schemas"]["FindingError"][];
+        };
+        /**
+         * CallSiteError
+         * @description By how much the figures of a call site may be off.
+         */
+        CallSiteError: {
+            id: string;
+            requests: number;
+            prompt_tokens: number;
+            hit_rate: number;
+            lost_tokens: number;
+        };
+        /**
+         * FindingError
+         * @description By how much the figures of a finding may be off.
+         */
+        FindingError: {
+            id: string;
+            requests: number;
+            recoverable_tokens: number;
         };
         /**
          * RequestRow
@@ -830,6 +882,8 @@ export interface components {
             break_byte: number | null;
             /** @default [] */
             causes: string[];
+            /** @default true */
+            counted: boolean;
         };
         /**
          * CallSites
@@ -2009,6 +2063,8 @@ export interface components {
         /**
          * TuningRecord
          * @description The document ``keepwarm.canary-tuning/1``. The server is stopped at the end: tuning accepts nothing.
+         *
+         *     ``rollback_p95_ttft_s`` is lru's once more, after the trials; None if the server did not come back.
          */
         TuningRecord: {
             recorded_at: string;
@@ -2017,6 +2073,7 @@ export interface components {
             options: components["schemas"]["TuneOptions"];
             baseline: components["schemas"]["keepwarm_canary_runs_Run"];
             baseline_p95_ttft_s: number;
+            rollback_p95_ttft_s: number | null;
             trials: components["schemas"]["Trial"][];
             choices: components["schemas"]["Choice"][];
             drill: components["schemas"]["Drill"];
@@ -2083,7 +2140,7 @@ export interface components {
          * @description One rule with one scan limit. ``run`` is None if its server did not serve; ``fit`` is the verdict.
          *
          *     ``protects``: the pressure run says so, in effect to the end, without fault. ``p95_ttft_s`` is over all
-         *     one-use and hot requests, ``p95_ratio`` the same to the baseline's.
+         *     one-use and hot requests, ``p95_ratio`` the same to lru's: the mean of its runs before and after.
          */
         Trial: {
             /** @enum {unknown} */

@@ -11,7 +11,9 @@ from keepwarm.diagnose.report.wording import by_recovery, leaderboard
 
 def call_site_rows(opened: Opened) -> tuple[CallSiteRow, ...]:
     """Most lost tokens first."""
-    tokens = opened.requests().tokens_by_site() if opened.has_requests else {}
+    # The requests of a sample are its own; what is shown is of the whole trace.
+    has_all = opened.has_requests and opened.shown.sample is None
+    tokens = opened.requests().tokens_by_site() if has_all else {}
     findings: dict[str, list[Finding]] = {}
     for finding in by_recovery(opened.shown):
         findings.setdefault(finding.call_site, []).append(finding)

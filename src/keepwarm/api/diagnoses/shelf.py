@@ -80,7 +80,7 @@ class Opened:
         """``rows`` of it as they may be shown."""
         if not self._masks:
             return rows
-        return masked(msgspec.structs.replace(self.saved.diagnosis, rows=rows)).rows
+        return tuple(masked(msgspec.structs.replace(self.saved.diagnosis, rows=rows)).rows)
 
     def template(self, call_site: str) -> Template:
         """The template of a call site. Raises NoSuchResult; InputError: the file cannot be read."""

@@ -22,6 +22,7 @@ from keepwarm.diagnose.reorder import ReorderCall
 AT_ONCE = 2
 REMEMBERED = 64
 IDLE_S = 600.0
+_START_S = 10.0  # a process starts in less
 _ENDED = ("done", "failed", "cancelled")
 _Key = tuple[Recorded, str, frozenset[str], tuple[object, ...]]
 
@@ -61,6 +62,7 @@ class Jobs:
         self._running = 0
         self._warm: list[Process] = []  # idle ones, the longest first
         self._closed = False
+        self._ended = threading.Condition(self._lock)  # a job, and its thread with it
 
     def start(self, diagnosis: str, recorded: Recorded, call: ReorderCall) -> Job:
         """A new job, or the one that answers the very same already.
@@ -144,6 +146,8 @@ class Jobs:
             self._warm.clear()
         for process in ending:
             process.end()
+        with self._ended:  # who has just started a process ends it, if given the time
+            self._ended.wait_for(lambda: not self._running, _START_S)
 
     def processes(self) -> list[Process]:
         """Those that live, idle or not."""
@@ -199,6 +203,7 @@ class Jobs:
             with self._lock:
                 entry.process = None
                 self._running -= 1
+                self._ended.notify_all()
                 self._go_on()
 
     def _kept(self, entry: _Entry) -> Process | None:

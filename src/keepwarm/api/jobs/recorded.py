@@ -36,6 +36,11 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True):
 def recorded_of(found: Found) -> Recorded:
     """Of a saved diagnosis. Raises Conflict: its trace cannot be simulated; InputError: it is none."""
     diagnosis, folder = read_diagnosis(found.path).diagnosis, found.path.parent
+    if diagnosis.sample is not None:
+        raise Conflict(
+            "it is of a sample, whose errors hold for its own findings only; diagnose the trace, or a part "
+            "of it, without --sample"
+        )
     given = Path(diagnosis.input.path)
     served = found.path.parents[len(PurePosixPath(found.item.path).parts) - 1]
     trace = next((path for path in (given, served / given, folder / given.name) if _is_file(path)), None)
