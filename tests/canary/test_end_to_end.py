@@ -130,7 +130,7 @@ def test_tuning(unit: str) -> None:
     document = json.loads(to_json(tuning_document(record)))
     assert list(document) == [
         "schema", "recorded_at", "model", "device", "versions", "commit", "uncommitted_changes", "choices",
-        "trials", "options", "baseline", "baseline_p95_ttft_s", "drill", "final_mode",
+        "trials", "options", "baseline", "baseline_p95_ttft_s", "rollback_p95_ttft_s", "drill", "final_mode",
     ]  # fmt: skip
     assert document["schema"] == "keepwarm.canary-tuning/1"
     assert list(document["trials"][0]) == [

@@ -83,6 +83,35 @@ def test_none_fits() -> None:
     assert record.drill.passed
 
 
+def test_a_machine_that_slowed_down_meanwhile_is_not_blamed_on_the_policy() -> None:
+    kept = [trial_run(rule, 16, keeps=True) for rule in ("boundary", "window")]
+    record, _ = tuned(baseline_run(), *kept, baseline_run(one_use_slower=1.5), limits=(16,))
+    assert record.found
+    assert not record.accepted
+    assert [reason.code for reason in record.reasons()] == ["steady"]
+    assert "Steady machine: refused" in tuning_markdown(record)
+    in_seconds, _ = tuned(
+        baseline_run(),
+        *kept,
+        baseline_run(one_use_slower=1.5),
+        limits=(16,),
+        budget=TtftBudget(value=60.0, unit="s"),
+    )
+    assert in_seconds.accepted
+
+
+def test_the_ratio_is_to_lru_before_and_after() -> None:
+    kept = [trial_run(rule, 16, keeps=True) for rule in ("boundary", "window")]
+    record, _ = tuned(baseline_run(), *kept, baseline_run(one_use_slower=1.1), limits=(16,))
+    before_s, after_s = record.baseline_p95_ttft_s, record.rollback_p95_ttft_s
+    assert after_s is not None
+    assert after_s > before_s
+    assert record.trials[0].p95_ratio == pytest.approx(
+        record.trials[0].p95_ttft_s / ((before_s + after_s) / 2)
+    )
+    assert record.accepted
+
+
 @pytest.mark.parametrize(
     "plugin",
     [

@@ -105,7 +105,9 @@ def _words(option: str, command: str) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(command))
     except ValueError as error:
-        raise InputError(f"{option} {command!r} cannot be split into words: {error}") from error
+        raise InputError(
+            f"{option} {command!r} cannot be split into words: {error}; check its quotes"
+        ) from error
     if not words:
-        raise InputError(f"{option} {command!r} names no program")
+        raise InputError(f"{option} {command!r} names no program; write the command as in a shell")
     return words

@@ -68,7 +68,9 @@ def candidate_settings(pairs: Iterable[str], *, taken: Iterable[str] = (MODE,)) 
         settings[name] = value
     warnings = read_settings(settings).warnings
     if warnings:
-        raise InputError(f"--set: the plugin would not take {warnings[0].partition(';')[0]}")
+        raise InputError(
+            f"--set: the plugin would not take {warnings[0].partition(';')[0]}; give another value"
+        )
     return settings
 
 

@@ -48,7 +48,7 @@ def parse_plugin_metrics(text: str, place: str) -> PluginMetrics:
             if sample.name.startswith("computecache_")
         ]
     except ValueError as error:
-        raise ServerError(f"{place} is not in Prometheus's text format: {error}") from error
+        raise ServerError(f"{place} is not in Prometheus's text format: {error}; is this vLLM?") from error
     if not samples:
         raise ServerError(
             f"{place} shows nothing of the plugin; install keepwarm beside the server's vLLM, "

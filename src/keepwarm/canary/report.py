@@ -52,7 +52,7 @@ def tuning_markdown(record: TuningRecord) -> str:
             "",
             *_subject(record.model, record.identity, record.recorded_at),
             f"- budget: p95 TTFT up to {_budget(budget)}",
-            f"- lru: {_tokens_after(record.baseline)}; p95 TTFT {_ms(record.baseline_p95_ttft_s)}",
+            f"- lru: {_tokens_after(record.baseline)}; p95 TTFT {_lru_p95s(record)}",
             "",
             *_table(
                 ("rule", "scan limit", "hot tokens after the flood", "kept", "p95 TTFT", "÷ lru", "fit"),
@@ -61,10 +61,18 @@ def tuning_markdown(record: TuningRecord) -> str:
             "",
             f"Kept: after every step at least 95% of the {_warm(record.baseline)} warm tokens were cached.",
             "",
+            f"Steady machine: {record.steady().outcome}. ÷ lru: to the mean of its p95 before and after.",
+            "",
             *_drill(record.drill),
             "",
         ]
     )
+
+
+def _lru_p95s(record: TuningRecord) -> str:
+    before = _ms(record.baseline_p95_ttft_s)
+    after = record.rollback_p95_ttft_s
+    return before if after is None else f"{before} before the trials, {_ms(after)} after"
 
 
 def _subject(model: Model, identity: Identity, recorded_at: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from statistics import fmean
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ import numpy as np
 from keepwarm._errors import ServerError
 from keepwarm._json import plain
 from keepwarm.canary.acceptance import ACTIVE
+from keepwarm.canary.checks import Check, check
 from keepwarm.canary.options import SCAN_LIMIT, TtftBudget, TuneOptions, check_tuning
 from keepwarm.canary.record import Model, model_of, now, record_from
 from keepwarm.canary.rollback import LRU, Drill, drill
@@ -22,13 +24,14 @@ from keepwarm.vllm.settings import MODE, RULE, SCAN_LIMITS, Rule
 
 SCHEMA = "keepwarm.canary-tuning/1"
 RULES: tuple[Rule, ...] = tuple(SCAN_LIMITS)
+_STEADY = 1.2  # lru's own p95, before and after the trials, as one is to the other on a machine left alone
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """One rule with one scan limit. ``run`` is None if its server did not serve; ``fit`` is the verdict.
 
     ``protects``: the pressure run says so, in effect to the end, without fault. ``p95_ttft_s`` is over all
-    one-use and hot requests, ``p95_ratio`` the same to the baseline's.
+    one-use and hot requests, ``p95_ratio`` the same to lru's: the mean of its runs before and after.
     """
 
     rule: Rule
@@ -53,7 +56,10 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TuningRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The document ``keepwarm.canary-tuning/1``. The server is stopped at the end: tuning accepts nothing."""
+    """The document ``keepwarm.canary-tuning/1``. The server is stopped at the end: tuning accepts nothing.
+
+    ``rollback_p95_ttft_s`` is lru's once more, after the trials; None if the server did not come back.
+    """
 
     recorded_at: str
     model: Model
@@ -61,6 +67,7 @@ class TuningRecord(msgspec.Struct, frozen=True, kw_only=True):
     options: TuneOptions
     baseline: Run
     baseline_p95_ttft_s: float
+    rollback_p95_ttft_s: float | None
     trials: tuple[Trial, ...]
     choices: tuple[Choice, ...]
     drill: Drill
@@ -73,7 +80,25 @@ class TuningRecord(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def accepted(self) -> bool:
         """Whether there is something to recommend: a limit that is fit, and a rollback that worked."""
-        return self.found and self.drill.passed
+        return not self.reasons()
+
+    def reasons(self) -> list[Check]:
+        """The checks that refuse, the search's before the drill's."""
+        found = check("fit", self.found, "some scan limit keeps the prefix within the budget")
+        return [each for each in (found, self.steady(), *self.drill.checks) if each.refused]
+
+    def steady(self) -> Check:
+        """Whether the machine was as fast after the trials as before: else no ratio to lru means much."""
+        before_s, after_s = self.baseline_p95_ttft_s, self.rollback_p95_ttft_s
+        fine = after_s is None or before_s / _STEADY <= after_s <= before_s * _STEADY
+        by_ratio = self.options.p95_ttft_budget.unit == "ratio"
+        return check(
+            "steady",
+            fine or not by_ratio,
+            "lru is as fast after the trials as before; if not, run again on a machine that nobody else uses",
+            before_s=before_s,
+            after_s=after_s,
+        )
 
 
 def run_tuning(
@@ -97,25 +122,30 @@ def run_tuning(
         say("baseline: a server with COMPUTECACHE_MODE=lru, under pressure")
         baseline = take_baseline(adapter, measure)
         identity = measure.identity(adapter.base_url)
-        baseline_p95_ttft_s = p95_ttft_s(baseline)
-        trials = []
-        for rule in RULES:
-            for limit in sorted(options.scan_limits):
-                say(f"rule {rule}, scan limit {limit}")
-                run = _try(adapter, settings_of(options.candidate, rule, limit), measure, say)
-                trials.append(judged(rule, limit, run, baseline_p95_ttft_s, options.p95_ttft_budget))
+        cells = [(rule, limit) for rule in RULES for limit in sorted(options.scan_limits)]
+        runs = []
+        for rule, limit in cells:
+            say(f"rule {rule}, scan limit {limit}")
+            runs.append(_try(adapter, settings_of(options.candidate, rule, limit), measure, say))
         say("rollback drill: the mode back at lru, restarted, under pressure")
-        last = settings_of(options.candidate, trials[-1].rule, trials[-1].scan_limit)
+        last = settings_of(options.candidate, *cells[-1])
+        rollback = drill(adapter, last, baseline, measure, other_text=options.other_text)
+        lru_p95s_s = [p95_ttft_s(run) for run in (baseline, rollback.run) if run is not None]
+        trials = [
+            judged(*cell, run, fmean(lru_p95s_s), options.p95_ttft_budget)
+            for cell, run in zip(cells, runs, strict=True)
+        ]
         record = TuningRecord(
             recorded_at=now(),
             model=model_of(baseline),
             identity=identity,
             options=options,
             baseline=baseline,
-            baseline_p95_ttft_s=baseline_p95_ttft_s,
+            baseline_p95_ttft_s=lru_p95s_s[0],
+            rollback_p95_ttft_s=lru_p95s_s[1] if rollback.run is not None else None,
             trials=tuple(trials),
             choices=tuple(Choice(rule=rule, scan_limit=smallest(trials, rule)) for rule in RULES),
-            drill=drill(adapter, last, baseline, measure, other_text=options.other_text),
+            drill=rollback,
         )
         keep(record)
         return record
@@ -126,7 +156,7 @@ def settings_of(candidate: Mapping[str, str], rule: Rule, scan_limit: int) -> di
     return {**candidate, MODE: ACTIVE, RULE: rule, SCAN_LIMIT: str(scan_limit)}
 
 
-def judged(rule: Rule, limit: int, run: Run | None, baseline_p95_s: float, budget: TtftBudget) -> Trial:
+def judged(rule: Rule, limit: int, run: Run | None, lru_p95_s: float, budget: TtftBudget) -> Trial:
     """A trial's figures and whether they are within the budget."""
     if run is None:
         return Trial(
@@ -139,7 +169,7 @@ def judged(rule: Rule, limit: int, run: Run | None, baseline_p95_s: float, budge
             within_budget=False,
         )
     p95_s = p95_ttft_s(run)
-    ratio = p95_s / baseline_p95_s
+    ratio = p95_s / lru_p95_s
     plugin = run.plugin
     in_effect = (plugin.mode, plugin.rule, plugin.scan_limit) == (ACTIVE, rule, limit)
     return Trial(

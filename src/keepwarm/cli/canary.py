@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
-from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -23,8 +18,6 @@ if TYPE_CHECKING:
     from keepwarm.canary.runs import Instruments
 
 app = typer.Typer(help="Try ComputeCache on a server that may be restarted.", rich_markup_mode=None)
-
-_KEY_VARIABLES = ("KEEPWARM_API_KEY", "OPENAI_API_KEY")
 
 
 def run_command(
@@ -55,6 +48,7 @@ def run_command(
 
     Exit 1 if the candidate is not accepted or the drill fails. Nothing stays active that was not accepted.
     """
+    from keepwarm._interrupts import terminated_as_interrupted
     from keepwarm.canary.choose import ServerChoice, adapter_for
     from keepwarm.canary.options import CanaryOptions, candidate_settings
     from keepwarm.canary.record import CanaryRecord, canary_document, gate, write_record
@@ -88,7 +82,7 @@ def run_command(
     def keep(record: CanaryRecord) -> None:
         write_record(canary_document(record), canary_markdown(record), out, "canary")
 
-    with _terminated_as_interrupted():
+    with terminated_as_interrupted():
         record = run_canary(
             adapter, options, _instruments(options.pressure, device), keep=keep, say=write_error
         )
@@ -125,7 +119,7 @@ def tune_command(
     Each is tried on a server just started, so on a clean cache; ends with the rollback drill and the server
     stopped. Exit 1 if no limit fits or the drill fails.
     """
-    from keepwarm.canary.checks import check
+    from keepwarm._interrupts import terminated_as_interrupted
     from keepwarm.canary.choose import ServerChoice, adapter_for
     from keepwarm.canary.options import SCAN_LIMIT, TuneOptions, candidate_settings, ttft_budget
     from keepwarm.canary.record import gate, write_record
@@ -158,17 +152,12 @@ def tune_command(
     def keep(record: TuningRecord) -> None:
         write_record(tuning_document(record), tuning_markdown(record), out, "canary-tuning")
 
-    with _terminated_as_interrupted():
+    with terminated_as_interrupted():
         record = run_tuning(
             adapter, options, _instruments(options.pressure, device), keep=keep, say=write_error
         )
     _show(tuning_document(record) if json else tuning_markdown(record))
-    found = check("fit", record.found, "some scan limit keeps the prefix within the budget")
-    gate(
-        record.found and record.drill.passed,
-        [reason for reason in (found, *record.drill.checks) if reason.refused],
-        "tuning found no setting to recommend",
-    )
+    gate(record.accepted, record.reasons(), "tuning found no setting to recommend")
 
 
 def _pressure(
@@ -191,8 +180,7 @@ def _pressure(
 def _instruments(options: PressureOptions, device: str | None) -> Instruments:
     from keepwarm.canary.runs import instruments
 
-    api_key = next((key for name in _KEY_VARIABLES if (key := os.environ.get(name))), None)
-    return instruments(options, device=device, api_key=api_key)
+    return instruments(options, device=device, api_key=shared.api_key())
 
 
 def _folders(out: Path, logs: Path | None) -> Path:
@@ -201,20 +189,6 @@ def _folders(out: Path, logs: Path | None) -> Path:
 
     make_folder(out)
     return out / "logs" if logs is None else logs
-
-
-@contextlib.contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM ends the run as Ctrl-C does: through every ``finally``, so no server is left behind."""
-
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _show(shown: dict[str, Any] | str) -> None:

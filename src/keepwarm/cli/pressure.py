@@ -16,8 +16,6 @@ from keepwarm.cli.progress import progress_bar
 if TYPE_CHECKING:
     from keepwarm.canary.pressure import PressureOptions, PressureReport, PressureStep
 
-_KEY_VARIABLES = ("KEEPWARM_API_KEY", "OPENAI_API_KEY")
-
 BaseUrl = Annotated[
     str, typer.Option("--base-url", metavar="URL", help="The running vLLM server.", show_default=False)
 ]
@@ -127,7 +125,6 @@ def _check_out(path: Path) -> None:
 def _run(base_url: str, options: PressureOptions) -> PressureReport:
     from keepwarm.canary.pressure import run_pressure
 
-    api_key = next((key for name in _KEY_VARIABLES if (key := os.environ.get(name))), None)
     with progress_bar() as progress:
         if progress is not None:
             progress.stage("one-use requests", options.flood[-1])
@@ -136,12 +133,14 @@ def _run(base_url: str, options: PressureOptions) -> PressureReport:
             if progress is not None:
                 progress.advance(step.batch_requests)
 
-        return run_pressure(base_url, options, api_key=api_key, on_step=on_step)
+        return run_pressure(base_url, options, api_key=shared.api_key(), on_step=on_step)
 
 
 def _gate(report: PressureReport, fail_unless_preserved: bool) -> None:
     if not report.consistent:
-        raise ServerError(f"the run is inconsistent: {report.inconsistencies[0]}")
+        raise ServerError(
+            f"the run is inconsistent: {report.inconsistencies[0]}; repeat it with nobody else on the server"
+        )
     if fail_unless_preserved and not report.hot_prefix_preserved:
         raise GateRefusal(_refusal(report))
 

@@ -96,7 +96,9 @@ def test_an_address_may_end_in_v1(url: str) -> None:
     assert checked_url(url) == "http://host:8000"
 
 
-@pytest.mark.parametrize("url", ["", "host:8000", "ftp://host", "http://", "http://[::1", "http://host:no"])
+@pytest.mark.parametrize(
+    "url", ["", "host:8000", "ftp://host", "http://", "http://[::1", "http://host:no", "http://a\nb"]
+)
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(InputError, match="is not the address of a server"):
         checked_url(url)

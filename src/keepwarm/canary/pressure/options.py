@@ -44,6 +44,6 @@ def check_options(options: PressureOptions) -> None:
             f"flood {shown!r} does not rise from 1 or more; it counts requests since the start, as 1,2,4,8"
         )
     if not (math.isfinite(options.timeout_s) and options.timeout_s > 0):
-        raise InputError(f"timeout_s {options.timeout_s!r} is not a positive number of seconds")
+        raise InputError(f"timeout_s {options.timeout_s!r} is not a positive number of seconds; take 300")
     if not -(2**63) <= options.seed < 2**63:
         raise InputError(f"seed {options.seed!r} does not fit 64 bits; give a smaller one")

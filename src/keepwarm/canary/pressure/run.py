@@ -99,7 +99,7 @@ def _warm(sender: Sender, server: str) -> _Warmed:
     for where in ("first hot request", "second hot request"):
         replay = sender.hot(where)
         if replay is None:
-            raise ServerError(f"the {where} to {server} failed: {sender.failures[0].reason}")
+            raise ServerError(f"the {where} to {server} failed: {sender.failures[0].reason}; read its log")
         replays.append(replay)
     warmed = _Warmed(*replays)
     if warmed.warm.cached_tokens == 0:

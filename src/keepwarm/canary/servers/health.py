@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from urllib.parse import urlsplit
 
 import httpx2
 
 from keepwarm._errors import InputError
+from keepwarm._urls import http_url
 
 _ONE_TRY_S = 2.0
 _POLL_S = 0.25
@@ -20,14 +20,10 @@ def checked_url(url: str) -> str:
     Raises:
         InputError: it is no http address, or it holds a password, which messages would repeat.
     """
-    try:
-        parts = urlsplit(url)
-        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # brackets of IPv6 that do not close, a port that is no number
-        is_address = False
+    parsed = http_url(url)
     if "@" in url:
         raise InputError("the base URL holds a user name or password; leave it out, and set VLLM_API_KEY")
-    if not is_address:
+    if parsed is None or parsed.port == 0:
         raise InputError(f"{url!r} is not the address of a server; write it like http://127.0.0.1:8000")
     return url.rstrip("/").removesuffix("/v1")
 

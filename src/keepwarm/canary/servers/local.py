@@ -19,16 +19,10 @@ from keepwarm._errors import ServerError
 from keepwarm.canary.servers.base import ServerAdapter
 from keepwarm.canary.servers.health import wait_until_healthy
 from keepwarm.canary.servers.logs import covered, secrets_of, tail
-from keepwarm.canary.servers.process import ProcessGroup
+from keepwarm.canary.servers.process import LOOPBACK, ProcessGroup, reserved_port, tied_to_this_process
 
-_HOST = "127.0.0.1"
 # A server that is measured gets its settings from `start` alone, and no metrics that an earlier one left.
 _NOT_INHERITED = ("COMPUTECACHE_", "PROMETHEUS_MULTIPROC_DIR")
-# prctl(PR_SET_PDEATHSIG, SIGTERM), then become the server: the setting outlasts exec.
-_TIED_TO_PARENT = (
-    "import ctypes, os, sys; parent = int(sys.argv[1]); ctypes.CDLL(None).prctl(1, 15); "
-    "os.getppid() == parent or sys.exit(1); os.execv(sys.executable, [sys.executable, *sys.argv[2:]])"
-)
 
 
 @dataclass(frozen=True)
@@ -97,7 +91,7 @@ class LocalServer(ServerAdapter):
     def base_url(self) -> str:
         if self._port is None:
             raise ServerError("the local server has no address yet; start it first")
-        return f"http://{_HOST}:{self._port.getsockname()[1]}"
+        return f"http://{LOOPBACK}:{self._port.getsockname()[1]}"
 
     @property
     def pid(self) -> int | None:
@@ -135,13 +129,13 @@ class LocalServer(ServerAdapter):
         environment = {**inherited, **options.environment, **settings}
         self._secrets = secrets_of(environment, options.arguments)
         if self._port is None:
-            self._port = _reserved_port()
+            self._port = reserved_port()
         port = str(self._port.getsockname()[1])
         self._starts += 1
         self._log = self._logs / f"server-{self._starts}.log"
-        argv = [options.python, "-c", _TIED_TO_PARENT, str(os.getpid())]
-        argv += ["-m", "vllm.entrypoints.openai.api_server", "--model", options.model]
-        argv += [*options.arguments, "--host", _HOST, "--port", port]
+        argv = [*tied_to_this_process(options.python), "-m", "vllm.entrypoints.openai.api_server"]
+        argv += ["--model", options.model]
+        argv += [*options.arguments, "--host", LOOPBACK, "--port", port]
         try:
             self._logs.mkdir(parents=True, exist_ok=True)
             self._group = ProcessGroup(argv, environment, self._log)
@@ -160,15 +154,3 @@ class LocalServer(ServerAdapter):
         group, self._group = self._group, None
         if group is not None:
             group.end(self._options.stop_within_s)
-
-
-def _reserved_port() -> socket.socket:
-    """A socket bound to a free loopback port, not listening.
-
-    As long as it is open, Linux gives the port to nobody who does not ask for it by number with SO_REUSEADDR,
-    as vLLM does. So nobody takes it in the seconds that vLLM needs before it binds.
-    """
-    holder = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    holder.bind((_HOST, 0))
-    return holder

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+LOOPBACK = "127.0.0.1"
 _POLL_S = 0.05
+# prctl(PR_SET_PDEATHSIG, SIGTERM), then become the server: the setting outlasts exec.
+_TIED = (
+    "import ctypes, os, sys; parent = int(sys.argv[1]); ctypes.CDLL(None).prctl(1, 15); "
+    "os.getppid() == parent or sys.exit(1); os.execv(sys.executable, [sys.executable, *sys.argv[2:]])"
+)
 
 
 class ProcessGroup:
@@ -62,6 +69,26 @@ class ProcessGroup:
         limit = time.monotonic() + patience_s
         while self.members() and time.monotonic() < limit:
             time.sleep(_POLL_S)
+
+
+def tied_to_this_process(python: str) -> list[str]:
+    """How to call the interpreter ``python`` so that it gets SIGTERM when the thread that started it ends.
+
+    Its arguments follow. A process that dies, even by SIGKILL, takes all its threads with it.
+    """
+    return [python, "-c", _TIED, str(os.getpid())]
+
+
+def reserved_port() -> socket.socket:
+    """A socket bound to a free loopback port, not listening.
+
+    As long as it is open, Linux gives the port to nobody who does not ask for it by number with SO_REUSEADDR,
+    as vLLM does. So nobody takes it in the seconds that vLLM needs before it binds.
+    """
+    holder = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind((LOOPBACK, 0))
+    return holder
 
 
 def _process_ids() -> list[int]:
