@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
-from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Literal
-
-import typer
+from typing import TYPE_CHECKING
 
 from keepwarm._errors import InputError
+from keepwarm.cli import agent_options as given
 from keepwarm.cli import options as shared
 from keepwarm.cli.output import write_bytes, write_error, write_text
 
@@ -22,117 +17,25 @@ if TYPE_CHECKING:
 _ORGANISATION_VARIABLE = "DEVIN_ORG_ID"
 _DEVIN_LIMIT_S, _COMMAND_LIMIT_S = 7200.0, 1800.0
 
-TaskFile = Annotated[
-    Path,
-    typer.Argument(metavar="TASK", help="The task.json of 'keepwarm task export'.", show_default=False),
-]
-Repo = Annotated[
-    Path,
-    typer.Option(
-        "--repo", metavar="DIR", help="Checkout of the application, a git repository.", show_default=False
-    ),
-]
-AgentName = Annotated[
-    Literal["devin", "command"],
-    typer.Option("--agent", help="Who carries it out.", show_default=False),
-]
-TimeLimit = Annotated[
-    float | None,
-    typer.Option(
-        "--time-limit-s",
-        metavar="S",
-        callback=shared.seconds,
-        help="Seconds to wait for a final state; a command is ended then. Without it: 7200 for Devin, 1800.",
-    ),
-]
-CommandLine = Annotated[
-    str | None,
-    typer.Option(
-        "--command",
-        metavar="CLI",
-        help="command: the program and its words; {task} is a file with the task, without it: on stdin.",
-    ),
-]
-Env = Annotated[
-    list[str] | None,
-    typer.Option("--env", metavar="NAME", help="command: a variable of the environment that it is given."),
-]
-Branch = Annotated[
-    str | None,
-    typer.Option(
-        "--branch", metavar="NAME", help="command: the branch to make. Without it: keepwarm/FINDING-..."
-    ),
-]
-Worktrees = Annotated[
-    Path | None,
-    typer.Option(
-        "--worktrees",
-        metavar="DIR",
-        help="command: where the worktree is made. Without it: the temporary folder.",
-    ),
-]
-RemoveWorktree = Annotated[
-    bool,
-    typer.Option("--remove-worktree", help="command: delete the worktree if all went well."),
-]
-Authorize = Annotated[
-    str | None,
-    typer.Option(
-        "--authorize",
-        metavar="REPO:FINDING",
-        help="devin: the repository and the finding, such as acme/app:F1. Nothing is sent without it.",
-    ),
-]
-MaxAcuLimit = Annotated[
-    int | None,
-    typer.Option("--max-acu-limit", metavar="N", min=1, help="devin: the most it may spend; no default."),
-]
-Api = Annotated[
-    Literal["v3", "v1"] | None,
-    typer.Option("--api", help="devin: version of its API. Without it: as the key's prefix says."),
-]
-Organisation = Annotated[
-    str | None,
-    typer.Option(
-        "--organisation", metavar="ID", help="devin: organisation, for v3. Without it: DEVIN_ORG_ID."
-    ),
-]
-ApiUrl = Annotated[str, typer.Option("--api-url", metavar="URL", help="devin: where its API answers.")]
-Remote = Annotated[
-    str, typer.Option("--remote", metavar="NAME", help="devin: the remote that names the repository.")
-]
-State = Annotated[
-    Path | None,
-    typer.Option(
-        "--state",
-        metavar="DIR",
-        help="devin: where it is kept what was sent. Without it: keepwarm/agents in the user's state folder.",
-    ),
-]
-Attempt = Annotated[
-    int,
-    typer.Option("--attempt", metavar="N", min=1, help="devin: a higher number pays for another session."),
-]
-
 
 def command(
-    task: TaskFile,
-    repo: Repo,
-    agent: AgentName,
-    time_limit_s: TimeLimit = None,
-    command: CommandLine = None,
-    env: Env = None,
-    branch: Branch = None,
-    worktrees: Worktrees = None,
-    remove_worktree: RemoveWorktree = False,
-    authorize: Authorize = None,
-    max_acu_limit: MaxAcuLimit = None,
-    api: Api = None,
-    organisation: Organisation = None,
-    api_url: ApiUrl = "https://api.devin.ai",
-    remote: Remote = "origin",
-    state: State = None,
-    attempt: Attempt = 1,
+    task: given.TaskFile,
+    repo: given.Repo,
+    agent: given.AgentName,
+    time_limit_s: given.TimeLimit = None,
+    command: given.CommandLine = None,
+    env: given.Env = None,
+    branch: given.Branch = None,
+    worktrees: given.Worktrees = None,
+    remove_worktree: given.RemoveWorktree = False,
+    authorize: given.Authorize = None,
+    max_acu_limit: given.MaxAcuLimit = None,
+    api: given.Api = None,
+    organisation: given.Organisation = None,
+    api_url: given.ApiUrl = "https://api.devin.ai",
+    remote: given.Remote = "origin",
+    state: given.State = None,
+    attempt: given.Attempt = 1,
     json: shared.Json = False,
 ) -> None:
     """Have a task carried out, and say what came of it: a branch or a pull request, and what changed.
@@ -140,20 +43,21 @@ def command(
     Exit 1 if it was not carried out within the task's scope. Nothing is merged, and the checkout of --repo
     is not touched. 'keepwarm verify' proves the result.
     """
+    from keepwarm._interrupts import terminated_as_interrupted
     from keepwarm.repair.agents.run import carry_out, gate, read_assignment
 
     if agent == "devin":
         _refuse(agent, {"--command": command, "--env": env, "--branch": branch, "--worktrees": worktrees})
         chosen = _devin(
-            authorize,
-            max_acu_limit,
-            api,
-            organisation,
-            api_url,
-            remote,
             state,
-            attempt,
-            time_limit_s or _DEVIN_LIMIT_S,
+            authorize=authorize,
+            max_acu_limit=max_acu_limit,
+            version=api,
+            organisation=organisation,
+            api_url=api_url,
+            remote=remote,
+            attempt=attempt,
+            limit_s=time_limit_s or _DEVIN_LIMIT_S,
         )
     else:
         _refuse(agent, {"--authorize": authorize, "--max-acu-limit": max_acu_limit, "--api": api})
@@ -161,20 +65,21 @@ def command(
         limit_s = time_limit_s or _COMMAND_LIMIT_S
         chosen = _command(command, env, branch, worktrees, keep=not remove_worktree, limit_s=limit_s)
     assignment = read_assignment(task, repo)
-    with _terminated_as_interrupted():
+    with terminated_as_interrupted():
         run = carry_out(chosen, assignment, write_error)
     _show(run, json=json)
     gate(run)
 
 
 def _devin(
+    state: Path | None,
+    *,
     authorize: str | None,
     max_acu_limit: int | None,
     version: str | None,
     organisation: str | None,
     api_url: str,
     remote: str,
-    state: Path | None,
     attempt: int,
     limit_s: float,
 ) -> Agent:
@@ -210,7 +115,7 @@ def _command(
     from keepwarm.repair.agents.command import CommandAgent, CommandOptions
 
     if command is None:
-        raise InputError("--agent command needs the program to run: --command 'CLI --its-options'")
+        raise InputError("--agent command needs the program to run; give --command 'CLI --its-options'")
     options = CommandOptions(
         command=command,
         limit_s=limit_s,
@@ -253,17 +158,3 @@ def _show(run: AgentRun, *, json: bool) -> None:
         "worktree": run.worktree,
     }
     write_text("".join(f"{name}: {value}\n" for name, value in shown.items() if value is not None))
-
-
-@contextlib.contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM ends the run as Ctrl-C does: through every ``finally``, so no command is left running."""
-
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

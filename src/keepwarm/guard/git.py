@@ -47,7 +47,8 @@ class Git:
 
     def __init__(self, repository: Path) -> None:
         self._repository = repository
-        self.run("rev-parse", "--git-dir", what=f"--repo {str(repository)!r} is no git repository")
+        what = f"--repo {str(repository)!r} is no git repository; name a checkout"
+        self.run("rev-parse", "--git-dir", what=what)
 
     def commit(self, revision: str, option: str) -> str:
         """The full hash of the commit that ``revision`` names."""
@@ -57,7 +58,7 @@ class Git:
             "--quiet",
             "--end-of-options",
             f"{revision}^{{commit}}",
-            what=f"{option} {revision!r} names no commit in {str(self._repository)!r}",
+            what=f"{option} {revision!r} names no commit in {str(self._repository)!r}; name another",
         )
         return out.decode().strip()
 

@@ -10,6 +10,7 @@ from typing import Literal, get_args
 import msgspec
 
 from keepwarm._errors import InputError
+from keepwarm._json import decoded
 from keepwarm.diagnose.findings import Finding
 from keepwarm.diagnose.fixes import (
     AddTools,
@@ -29,6 +30,7 @@ from keepwarm.diagnose.rules.base import Candidate
 from keepwarm.repair.task import DeclaredRepair
 
 Kind = Literal["added", "removed", "changed", "moved"]
+_KINDS: dict[str, Kind] = {kind: kind for kind in get_args(Kind)}
 _DECLARATION = re.compile(r"(?P<kind>[a-z]+):(?P<text>.+?)=(?P<reason>[^=]+)", re.DOTALL)
 _MOST_FILE_BYTES = 1 << 20
 # What each fix does to prompts, apart from taking away what breaks the prefix.
@@ -78,8 +80,9 @@ def parse_declarations(declarations: Iterable[str]) -> tuple[DeclaredRepair, ...
 
 def _parsed(declaration: str) -> Iterator[DeclaredRepair]:
     match = _DECLARATION.fullmatch(declaration)
-    if match is not None and match["kind"] in get_args(Kind):
-        yield _repair(match["kind"], match["text"], match["reason"])
+    kind = None if match is None else _KINDS.get(match["kind"])
+    if match is not None and kind is not None:
+        yield _repair(kind, match["text"], match["reason"])
         return
     path = Path(declaration)
     if not declaration.endswith(".json"):
@@ -90,12 +93,12 @@ def _parsed(declaration: str) -> Iterator[DeclaredRepair]:
     try:
         if path.stat().st_size > _MOST_FILE_BYTES:
             raise InputError(f"--declare {declaration!r} is larger than 1 MiB; name a list of declarations")
-        found = msgspec.json.decode(path.read_bytes(), type=list[_Declared])
+        found = decoded(path.read_bytes(), list[_Declared])
     except OSError as error:
         raise InputError(
             f"--declare {declaration!r}: {error.strerror or error}; name a readable file"
         ) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except msgspec.DecodeError as error:
         raise InputError(
             f'--declare {declaration!r} is not a JSON list of {{"kind", "text", "reason"}}; correct it'
         ) from error
@@ -103,7 +106,7 @@ def _parsed(declaration: str) -> Iterator[DeclaredRepair]:
         yield _repair(item.kind, item.text, item.reason)
 
 
-def _repair(kind: str, text: str, reason: str) -> DeclaredRepair:
+def _repair(kind: Kind, text: str, reason: str) -> DeclaredRepair:
     if not text.strip() or not reason.strip():
         raise InputError("--declare: text and reason must not be empty; say what changes and why it is meant")
-    return DeclaredRepair(kind=kind, text=text.strip(), reason=reason.strip())  # type: ignore[arg-type]
+    return DeclaredRepair(kind=kind, text=text.strip(), reason=reason.strip())

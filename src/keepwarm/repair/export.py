@@ -121,50 +121,24 @@ def _recorded(examination: Examination, plan: Plan) -> dict[str, str]:
 
 
 def _assemble(
-    order: Order,
-    diagnosis: Diagnosis,
-    plan: Plan,
-    scope: _Scope,
-    values: Mapping[str, str],
+    order: Order, diagnosis: Diagnosis, plan: Plan, scope: _Scope, values: Mapping[str, str]
 ) -> Task:
     redactor = Redactor(values)
     repository, located, allow = scope
     finding = plan.findings[0]
     shown = _shown(finding, redactor)
-    best = max((place.confidence for place in located.locations), default=0.0)
-    least = max(_ALLOWED_FROM, _ALLOWED_SHARE * best)
-    likely = [place.file for place in located.locations if place.confidence >= least]
-    declared = [d for f, c in zip(plan.findings, plan.candidates, strict=True) for d in implied(f, c)]
-    site = next(site for site in diagnosis.call_sites if site.id == finding.call_site)
-    sought = " and ".join(
-        dict.fromkeys(
-            clues_of(plan.view, f, c).said for f, c in zip(plan.findings, plan.candidates, strict=True)
-        )
-    )
+    meant = [d for f, c in zip(plan.findings, plan.candidates, strict=True) for d in implied(f, c)]
     return Task(
         id=_task_id(diagnosis, finding, repository),
         trace_sha256=diagnosis.input.sha256,
         base_commit=repository.commit,
-        finding=TaskFinding(
-            id=finding.id,
-            cause=finding.cause,
-            owner=finding.owner,
-            call_site=finding.call_site,
-            call_site_name=redactor.redact(site.name),
-            path=finding.path,
-            slot_type=finding.slot_type,
-            requests=finding.requests,
-            recoverable_tokens=finding.recoverable_tokens,
-            suggestion=redactor.redact(finding.suggestion),
-        ),
+        finding=_task_finding(finding, diagnosis, redactor),
         shown=shown,
         locations=located.locations,
-        not_located=None
-        if located.locations
-        else f"{sought} was looked for in vain; {located.reading.said()}",
-        allowed_files=tuple(dict.fromkeys([*likely, *allow])),
+        not_located=None if located.locations else _sought_in_vain(plan, located),
+        allowed_files=tuple(dict.fromkeys([*_likely_files(located), *allow])),
         moves_allowed=True,
-        declared=tuple(_redacted(repair, redactor) for repair in (*declared, *order.declared)),
+        declared=tuple(_redacted(repair, redactor) for repair in (*meant, *order.declared)),
         preserve=_preserve(plan, redactor, values),
         target=plan.target,
         verify=_verify(repository, diagnosis, order.task_file),
@@ -172,6 +146,35 @@ def _assemble(
         together_with=tuple(f.id for f in plan.findings[1:]),
         searched=located.reading.said(),
     )
+
+
+def _task_finding(finding: Finding, diagnosis: Diagnosis, redactor: Redactor) -> TaskFinding:
+    site = next(site for site in diagnosis.call_sites if site.id == finding.call_site)
+    return TaskFinding(
+        id=finding.id,
+        cause=finding.cause,
+        owner=finding.owner,
+        call_site=finding.call_site,
+        call_site_name=redactor.redact(site.name),
+        path=finding.path,
+        slot_type=finding.slot_type,
+        requests=finding.requests,
+        recoverable_tokens=finding.recoverable_tokens,
+        suggestion=redactor.redact(finding.suggestion),
+    )
+
+
+def _likely_files(located: Located) -> list[str]:
+    """Files that are likely enough to be the place, measured by the likeliest."""
+    best = max((place.confidence for place in located.locations), default=0.0)
+    least = max(_ALLOWED_FROM, _ALLOWED_SHARE * best)
+    return [place.file for place in located.locations if place.confidence >= least]
+
+
+def _sought_in_vain(plan: Plan, located: Located) -> str:
+    clues = (clues_of(plan.view, f, c) for f, c in zip(plan.findings, plan.candidates, strict=True))
+    sought = " and ".join(dict.fromkeys(clue.said for clue in clues))
+    return f"{sought} was looked for in vain; {located.reading.said()}"
 
 
 def _shown(finding: Finding, redactor: Redactor) -> ShownBreak:

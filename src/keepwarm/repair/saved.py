@@ -7,7 +7,8 @@ from pathlib import Path
 import msgspec
 
 from keepwarm._errors import InputError
-from keepwarm.diagnose.findings import CacheInfo, Finding, InputInfo
+from keepwarm._json import decoded
+from keepwarm.diagnose.findings import CacheInfo, Finding, InputInfo, SampleInfo
 
 _MOST_BYTES = 256 << 20
 _SCHEMA = "keepwarm.diagnosis/1"
@@ -20,6 +21,7 @@ class SavedDiagnosis(msgspec.Struct, frozen=True, kw_only=True):
     input: InputInfo
     cache: CacheInfo
     findings: tuple[Finding, ...]
+    sample: SampleInfo | None = None
 
     def finding(self, wanted: str) -> Finding:
         """The finding with that id. Raises InputError."""
@@ -39,17 +41,22 @@ def read_diagnosis(path: Path) -> SavedDiagnosis:
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise InputError(f"--diagnosis {str(path)!r} is larger than 256 MiB; name a diagnosis.json")
-        saved = msgspec.json.decode(path.read_bytes(), type=SavedDiagnosis)
+        saved = decoded(path.read_bytes(), SavedDiagnosis)
     except OSError as error:
         raise InputError(
             f"--diagnosis {str(path)!r}: {error.strerror or error}; name a readable file"
         ) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except msgspec.DecodeError as error:
         raise InputError(
             f"--diagnosis {str(path)!r} is no {_SCHEMA}; write one with 'keepwarm diagnose --out'"
         ) from error
     if saved.schema != _SCHEMA:
         raise InputError(
             f"--diagnosis {str(path)!r} is no {_SCHEMA}; write one with 'keepwarm diagnose --out'"
+        )
+    if saved.sample is not None:
+        raise InputError(
+            f"--diagnosis {str(path)!r} is of a sample, and a task is held to exact figures; "
+            "diagnose the trace, or a part of it, without --sample"
         )
     return saved

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,22 @@ def test_a_child_whose_start_is_interrupted_is_ended(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(subprocess, "Popen", interrupted)
     stdin = tmp_path / "stdin"
     stdin.write_bytes(b"")
+    child = Child(["sleep", "1000"], folder=tmp_path, environment=dict(os.environ), stdin=stdin)
     with pytest.raises(KeyboardInterrupt):
-        Child(["sleep", "1000"], folder=tmp_path, environment=dict(os.environ), stdin=stdin)
+        child.start()
     assert started[0].wait(60) == -signal.SIGKILL
     started[0].stdout.close()  # type: ignore[union-attr]
+    assert child.end() == 0
+
+
+def test_a_child_is_ended_if_its_start_is_interrupted_once_it_runs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def interrupted(_thread: threading.Thread) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    child = Child(["sleep", "1000"], folder=tmp_path, environment=dict(os.environ), stdin=Path(os.devnull))
+    with pytest.raises(KeyboardInterrupt):
+        child.start()
+    assert child.end() == -signal.SIGKILL

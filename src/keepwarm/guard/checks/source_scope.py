@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from keepwarm._text import counted
 from keepwarm.guard.base import Evidence, GuardCheck, Look, Problem
 from keepwarm.guard.git import Change, Git
-from keepwarm.guard.scope import is_allowed
 from keepwarm.guard.shown import Shown
 from keepwarm.guard.weaker_tests import Weakening, is_test, is_test_settings, stays_test, weakenings
+from keepwarm.repair.allowed import is_allowed
 
 
 class SourceScope(GuardCheck):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from keepwarm.trace.records import JsonObject
@@ -95,7 +95,7 @@ def _ordered(value: Any) -> Any:
     if isinstance(value, list):
         return [_ordered(item) for item in value]
     if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
-        return _parsed(value, lambda: _DECODER.decode(value))
+        return _said(value)
     return value
 
 
@@ -105,7 +105,7 @@ def _with_canonical_json(text: str) -> str:
     for start in (match.start() for match in re.finditer(r"[\[{]", text)):
         if start < at:
             continue
-        found = _parsed(None, lambda start=start: _DECODER.raw_decode(text, start))  # type: ignore[misc]
+        found = _value_at(text, start)
         if found is not None and found[0]:
             value, end = found
             parts += [text[at:start], canonical(value)]
@@ -113,11 +113,20 @@ def _with_canonical_json(text: str) -> str:
     return "".join([*parts, text[at:]])
 
 
-def _parsed(otherwise: Any, parse: Callable[[], Any]) -> Any:
+def _said(text: str) -> Any:
+    """What a text of JSON says; any other text as it is."""
     try:
-        return parse()
+        return _DECODER.decode(text)
     except (ValueError, RecursionError):
-        return otherwise
+        return text
+
+
+def _value_at(text: str, start: int) -> tuple[Any, int] | None:
+    """The JSON value that begins at ``start``, and where it ends."""
+    try:
+        return _DECODER.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

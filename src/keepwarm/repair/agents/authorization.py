@@ -36,7 +36,7 @@ def repository_of(checkout: Path, remote: str) -> Repository:
     Raises:
         InputError: there is no such remote, or it names no hosted repository.
     """
-    what = f"{str(checkout)!r} has no remote {remote!r}, so it is not known which repository to repair"
+    what = f"{str(checkout)!r} has no remote {remote!r} that names the repository; name one with --remote"
     url = Git(checkout).run("remote", "get-url", "--", remote, what=what).decode("utf-8", "replace").strip()
     match = _SCP.fullmatch(url)
     if match is not None and "://" not in url:

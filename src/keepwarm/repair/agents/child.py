@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO
 
 from keepwarm._errors import InputError
 
@@ -24,10 +23,10 @@ _MOST_ROUNDS = 50  # of looking for what forks faster than it is ended
 
 
 class Child:
-    """Runs ``command`` in a process group of its own.
+    """Runs ``command`` in a process group of its own, from ``start`` on.
 
     Whatever it starts inherits a mark in its environment, by which those that left the group are found
-    (Linux). Raises InputError: the command cannot be started.
+    (Linux).
     """
 
     def __init__(
@@ -35,33 +34,41 @@ class Child:
     ) -> None:
         token = secrets.token_hex(16)
         self._mark = f"{MARK}={token}".encode()
+        self._command = list(command)
+        self._folder = folder
+        self._environment = {**environment, MARK: token}
+        self._stdin = stdin
         self.output_bytes = 0
         self._tail = bytearray()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._reader = threading.Thread(target=self._read, daemon=True)
+
+    def start(self) -> None:
+        """Raises InputError: it cannot be started. Whoever is interrupted in here leaves nothing running."""
         try:
-            with stdin.open("rb") as source:
+            with self._stdin.open("rb") as source:
                 self._process = subprocess.Popen(  # noqa: S603 - the command that the user named, no shell
-                    list(command),
-                    cwd=folder,
-                    env={**environment, MARK: token},
+                    self._command,
+                    cwd=self._folder,
+                    env=self._environment,
                     stdin=source,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
                 )
+            self._reader.start()
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
-            raise InputError(f"--command: cannot start {command[0]!r}: {reason}; name a program") from None
-        except BaseException:  # interrupted while it started
+            name = self._command[0]
+            raise InputError(f"--command: cannot start {name!r}: {reason}; name a program") from None
+        except BaseException:
             self._end_strays()
             raise
-        assert self._process.stdout is not None
-        self._output = self._process.stdout
-        self._reader = threading.Thread(target=self._read, args=(self._output,), daemon=True)
-        self._reader.start()
 
     @property
     def pid(self) -> int:
-        """Its process id, and that of its group."""
+        """Its process id, and that of its group. It has started."""
+        assert self._process is not None
         return self._process.pid
 
     def wait(self, limit_s: float) -> bool:
@@ -74,7 +81,12 @@ class Child:
         return True
 
     def end(self, grace_s: float = 5.0) -> int:
-        """End the family, first by SIGTERM, then by SIGKILL. Its exit status; negative: the signal."""
+        """End the family, first by SIGTERM, then by SIGKILL. Its exit status; negative: the signal.
+
+        0 if it never started.
+        """
+        if self._process is None:
+            return 0
         if self._process.returncode is None:
             self._signal(signal.SIGTERM)
             deadline = time.monotonic() + grace_s
@@ -86,9 +98,11 @@ class Child:
                     break
                 time.sleep(_POLL_S)
             self._process.wait()
-            self._reader.join(grace_s)
-            if not self._reader.is_alive():  # it is, if something escaped all of this and holds the pipe
-                self._output.close()
+            if self._reader.is_alive():
+                self._reader.join(grace_s)
+            # It still reads if something escaped all of this and holds the pipe.
+            if not self._reader.is_alive() and self._process.stdout is not None:
+                self._process.stdout.close()
         return self._process.returncode
 
     def tail(self) -> bytes:
@@ -97,14 +111,16 @@ class Child:
         return kept if self.output_bytes == len(kept) else kept.partition(b"\n")[2]
 
     def _has_ended(self) -> bool:
-        if self._process.returncode is not None:
+        if self._process is None or self._process.returncode is not None:
             return True
         flags = os.WEXITED | os.WNOWAIT | os.WNOHANG
         return os.waitid(os.P_PID, self.pid, flags) is not None
 
-    def _read(self, stream: IO[bytes]) -> None:
+    def _read(self) -> None:
+        assert self._process is not None
+        assert self._process.stdout is not None
         with contextlib.suppress(OSError, ValueError):
-            while chunk := os.read(stream.fileno(), _CHUNK_BYTES):
+            while chunk := os.read(self._process.stdout.fileno(), _CHUNK_BYTES):
                 self.output_bytes += len(chunk)
                 self._tail += chunk
                 del self._tail[:-_TAIL_BYTES]

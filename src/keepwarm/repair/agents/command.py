@@ -106,6 +106,7 @@ class CommandAgent(Agent):
                 environment={**self._environment, **_NO_PUSH, "PWD": str(worktree.tree / assignment.prefix)},
                 stdin=task_file if on_stdin else Path(os.devnull),
             )
+            self._child.start()  # known here by then: whoever is interrupted finds it to end it
         except InputError:
             worktree.remove()
             raise

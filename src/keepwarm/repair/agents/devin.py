@@ -28,7 +28,8 @@ from keepwarm.repair.agents.base import (
     Say,
     Submitted,
 )
-from keepwarm.repair.agents.devin_api import V1, V3, Session, SessionsApi, State, Wanted
+from keepwarm.repair.agents.devin_answers import Session, State
+from keepwarm.repair.agents.devin_api import V1, V3, SessionsApi, Wanted
 from keepwarm.repair.agents.ledger import Entry, Ledger
 from keepwarm.repair.agents.opening import Opening, cap_tag, tag_of
 from keepwarm.repair.agents.wire import KEY_VARIABLE, Refused, Wire
@@ -80,7 +81,7 @@ class DevinAgent(Agent):
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
         if options.max_acu_limit < 1 or options.attempt < 1:
-            raise InputError("--max-acu-limit and --attempt are whole numbers above 0")
+            raise InputError("--max-acu-limit and --attempt are whole numbers above 0; give 1 or more")
         self._options = options
         self._ledger = ledger
         self._clock = clock or Clock()
@@ -98,7 +99,9 @@ class DevinAgent(Agent):
         if version == "v1":
             self._api = V1(self._wire)
         elif options.organisation is None:
-            raise InputError("v3 of Devin's API needs the organisation: --organisation, or DEVIN_ORG_ID")
+            raise InputError(
+                "v3 of Devin's API needs the organisation; give --organisation, or set DEVIN_ORG_ID"
+            )
         else:
             self._api = V3(self._wire, options.organisation)
         self._started_s = self._clock.now_s()
@@ -221,7 +224,7 @@ def _version(given: str | None, key: str) -> str:
     if key.startswith("apk_"):
         return "v1"
     if not key.strip():
-        raise InputError(f"no key for Devin: set {KEY_VARIABLE} in the environment")
+        raise InputError(f"no key for Devin; set {KEY_VARIABLE} in the environment")
     raise InputError(
         f"{KEY_VARIABLE} does not say which version of the API it is for; add --api v3 or --api v1"
     )

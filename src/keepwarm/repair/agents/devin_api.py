@@ -27,18 +27,23 @@ from __future__ import annotations
 
 import abc
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from keepwarm._errors import InputError
-from keepwarm.repair.agents.wire import LostAnswer, Wire
-
-State = Literal["working", "waiting", "finished", "expired", "cancelled", "failed", "spent"]
+from keepwarm.repair.agents.devin_answers import (
+    Opened,
+    Session,
+    list_of,
+    object_of,
+    opened_session,
+    v1_session,
+    v3_session,
+)
+from keepwarm.repair.agents.wire import Wire
 
 _PAGE_SESSIONS = 100
 _MOST_PAGES = 20
-_BRANCH = re.compile(r"(?!-)(?!.*(?:\.\.|//|@\{))[A-Za-z0-9._/+-]{1,200}(?<![/.])")
 _STRUCTURED = {
     "type": "object",
     "properties": {
@@ -46,31 +51,6 @@ _STRUCTURED = {
         "pull_request": {"type": "string", "description": "Its address."},
     },
     "required": ["branch"],
-}
-_V1_STATES: dict[str, State] = {
-    "blocked": "waiting",
-    "finished": "finished",
-    "expired": "expired",
-}
-_V3_STATES: dict[str, State] = {"exit": "finished", "error": "failed", "suspended": "expired"}
-_V3_DETAILS: dict[tuple[str, str], State] = {
-    ("running", "waiting_for_user"): "waiting",
-    ("running", "waiting_for_approval"): "waiting",
-    ("running", "finished"): "finished",
-    ("suspended", "user_request"): "cancelled",
-    ("suspended", "error"): "failed",
-    **{
-        ("suspended", reason): "spent"
-        for reason in (
-            "usage_limit_exceeded",
-            "out_of_credits",
-            "out_of_quota",
-            "no_quota_allocation",
-            "payment_declined",
-            "org_usage_limit_exceeded",
-            "total_session_limit_exceeded",
-        )
-    },
 }
 
 
@@ -82,25 +62,6 @@ class Wanted(NamedTuple):
     tags: tuple[str, ...]
     repository: str
     max_acu_limit: int
-
-
-class Opened(NamedTuple):
-    """A session that is there."""
-
-    id: str
-    url: str | None
-    tags: tuple[str, ...] = ()
-
-
-class Session(NamedTuple):
-    """A session as it is now; ``said`` is its state in the service's words."""
-
-    state: State
-    said: str
-    pull_requests: tuple[str, ...]
-    branch: str | None
-    acus: float | None
-    messages: tuple[str, ...]
 
 
 class SessionsApi(abc.ABC):
@@ -150,18 +111,18 @@ class V1(SessionsApi):
             "max_acu_limit": wanted.max_acu_limit,
             "structured_output_schema": _STRUCTURED,
         }
-        return self._wire.post("/v1/sessions", _opened, body)
+        return self._wire.post("/v1/sessions", opened_session, body)
 
     def session(self, session: str) -> Session:
-        return self._wire.get(f"/v1/sessions/{quote(session, safe='')}", _v1_session)
+        return self._wire.get(f"/v1/sessions/{quote(session, safe='')}", v1_session)
 
     def _page(self, tag: str, after: str | None) -> tuple[list[Opened], str | None]:
         offset = int(after or 0)
 
         def parse(answer: Any) -> tuple[list[Opened], str | None]:
-            rows = answer if isinstance(answer, list) else _list(_object(answer), "sessions")
+            rows = answer if isinstance(answer, list) else list_of(object_of(answer), "sessions")
             more = str(offset + _PAGE_SESSIONS) if len(rows) == _PAGE_SESSIONS else None
-            return [_opened(row) for row in rows], more
+            return [opened_session(row) for row in rows], more
 
         query = {"limit": _PAGE_SESSIONS, "offset": offset, "tags": [tag]}
         return self._wire.get("/v1/sessions", parse, query)
@@ -189,102 +150,18 @@ class V3(SessionsApi):
             "max_acu_limit": wanted.max_acu_limit,
             "structured_output_schema": _STRUCTURED,
         }
-        return self._wire.post(self._path, _opened, body)
+        return self._wire.post(self._path, opened_session, body)
 
     def session(self, session: str) -> Session:
-        return self._wire.get(f"{self._path}/{quote(session, safe='')}", _v3_session)
+        return self._wire.get(f"{self._path}/{quote(session, safe='')}", v3_session)
 
     def _page(self, tag: str, after: str | None) -> tuple[list[Opened], str | None]:
         def parse(answer: Any) -> tuple[list[Opened], str | None]:
-            document = _object(answer)
-            rows = [_opened(row) for row in _list(document, "items")]
+            document = object_of(answer)
+            rows = [opened_session(row) for row in list_of(document, "items")]
             cursor = document.get("end_cursor")
             more = document.get("has_next_page") is True and isinstance(cursor, str)
             return rows, cursor if more else None
 
         query: dict[str, Any] = {"first": _PAGE_SESSIONS, "tags": [tag]}
         return self._wire.get(self._path, parse, query if after is None else {**query, "after": after})
-
-
-def _v1_session(answer: Any) -> Session:
-    document = _object(answer)
-    status = _text(document, "status_enum") or _text(document, "status") or ""
-    pull_request = document.get("pull_request")
-    url = _text(_object(pull_request), "url") if pull_request is not None else None
-    return Session(
-        state=_V1_STATES.get(status, "working"),
-        said=status or "unknown",
-        pull_requests=(url,) if url else (),
-        branch=_branch(document),
-        acus=None,
-        messages=tuple(_messages(document)),
-    )
-
-
-def _v3_session(answer: Any) -> Session:
-    document = _object(answer)
-    status = _text(document, "status")
-    if status is None:
-        raise LostAnswer("Devin's answer has no status; is this its API?")
-    detail = _text(document, "status_detail") or ""
-    rows = _list(document, "pull_requests") if document.get("pull_requests") is not None else []
-    urls = [_text(_object(row), "pr_url") for row in rows]
-    acus = document.get("acus_consumed")
-    if isinstance(acus, bool) or not isinstance(acus, (int, float)):
-        acus = None
-    return Session(
-        state=_V3_DETAILS.get((status, detail)) or _V3_STATES.get(status, "working"),
-        said=f"{status}, {detail}" if detail else status,
-        pull_requests=tuple(url for url in urls if url),
-        branch=_branch(document),
-        acus=None if acus is None else float(acus),
-        messages=(),
-    )
-
-
-def _opened(answer: Any) -> Opened:
-    document = _object(answer)
-    session = _text(document, "session_id")
-    if not session or len(session) > 200 or not session.isprintable():
-        raise LostAnswer("Devin's answer has no session_id; is this its API?")
-    tags: Sequence[Any] = document.get("tags") or ()
-    is_list = isinstance(tags, list)
-    return Opened(
-        session, _text(document, "url"), tuple(tag for tag in tags if isinstance(tag, str)) if is_list else ()
-    )
-
-
-def _branch(document: Mapping[str, Any]) -> str | None:
-    structured = document.get("structured_output")
-    branch = structured.get("branch") if isinstance(structured, dict) else None
-    return branch if isinstance(branch, str) and _BRANCH.fullmatch(branch) else None
-
-
-def _messages(document: Mapping[str, Any]) -> list[str]:
-    rows = document.get("messages")
-    texts = [row.get("message") for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-    return [text for text in texts if isinstance(text, str)]
-
-
-def _object(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise LostAnswer(f"Devin's answer is {_kind(value)} where an object belongs; is this its API?")
-    return value
-
-
-def _list(document: Mapping[str, Any], name: str) -> list[Any]:
-    value = document.get(name)
-    if not isinstance(value, list):
-        raise LostAnswer(f"Devin's answer has {_kind(value)} as {name!r}, not a list; is this its API?")
-    return value
-
-
-def _text(document: Mapping[str, Any], name: str) -> str | None:
-    value = document.get(name)
-    if value is not None and not isinstance(value, str):
-        raise LostAnswer(f"Devin's answer has {_kind(value)} as {name!r}, not a text; is this its API?")
-    return value
-
-
-def _kind(value: Any) -> str:
-    return "nothing" if value is None else f"a {type(value).__name__}"

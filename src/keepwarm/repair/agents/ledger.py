@@ -17,6 +17,7 @@ from typing import Literal
 import msgspec
 
 from keepwarm._errors import InputError
+from keepwarm._json import decoded
 
 _SCHEMA = "keepwarm.agent-ledger/1"
 
@@ -66,10 +67,10 @@ class Ledger:
         path = self._path(key)
         with self._said():
             try:
-                return msgspec.json.decode(path.read_bytes(), type=Entry)
+                return decoded(path.read_bytes(), Entry)
             except FileNotFoundError:
                 return None
-            except (msgspec.DecodeError, UnicodeDecodeError):
+            except msgspec.DecodeError:
                 raise InputError(
                     f"{str(path)!r} is damaged, so it is not known whether a session was opened; "
                     "look for one in Devin and delete the file if there is none"

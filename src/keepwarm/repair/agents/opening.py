@@ -7,7 +7,8 @@ import msgspec
 from keepwarm._errors import InputError, ServerError
 from keepwarm._text import visible
 from keepwarm.repair.agents.base import Clock, Submitted
-from keepwarm.repair.agents.devin_api import Opened, SessionsApi, Wanted
+from keepwarm.repair.agents.devin_answers import Opened
+from keepwarm.repair.agents.devin_api import SessionsApi, Wanted
 from keepwarm.repair.agents.ledger import Entry, Ledger
 from keepwarm.repair.agents.wire import LostAnswer, NotSent, Refused
 

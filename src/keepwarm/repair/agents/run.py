@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from keepwarm._errors import GateRefusal, InputError
+from keepwarm._json import decoded
 from keepwarm.repair.agents.base import Agent, AgentRun, Assignment, Outcome, Say
 from keepwarm.repair.agents.git import Git
 from keepwarm.repair.markdown import to_markdown
@@ -92,8 +93,8 @@ def _read_task(path: Path) -> Task:
             f"cannot read {str(path)!r}: {reason}; name the task.json of 'keepwarm task export'"
         ) from None
     try:
-        task = msgspec.json.decode(raw, type=Task)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        task = decoded(raw, Task)
+    except msgspec.DecodeError as error:
         raise InputError(
             f"{str(path)!r} is no task: {error}; name the task.json of 'keepwarm task export'"
         ) from None

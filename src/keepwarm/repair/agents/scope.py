@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Iterable
 from typing import NamedTuple
+
+from keepwarm.repair.allowed import is_allowed
 
 _SUBMODULE, _LINK, _PROGRAM, _NOTHING = "160000", "120000", "100755", "000000"
 
@@ -38,19 +39,6 @@ def out_of_scope(changes: Iterable[Change], allowed: Iterable[str]) -> tuple[str
         special = change.special()
         if special is not None:
             found.append(f"{change.path} ({special})")
-        elif not any(_matches(change.path, pattern) for pattern in patterns):
+        elif not is_allowed(change.path, patterns):
             found.append(change.path)
     return tuple(found)
-
-
-def _matches(path: str, pattern: str) -> bool:
-    return path == pattern or _match(tuple(path.split("/")), tuple(pattern.split("/")))
-
-
-def _match(parts: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
-    """As pathlib's ``full_match``: ``*`` stays within a folder, ``**`` stands for any number of them."""
-    if not pattern:
-        return not parts
-    if pattern[0] == "**":
-        return any(_match(parts[n:], pattern[1:]) for n in range(len(parts) + 1))
-    return bool(parts) and fnmatch.fnmatchcase(parts[0], pattern[0]) and _match(parts[1:], pattern[1:])

@@ -5,17 +5,17 @@ from __future__ import annotations
 import datetime as dt
 import email.utils
 import functools
-import ipaddress
 import json
 import ssl
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 import httpx2
 
 from keepwarm._errors import InputError, ServerError
+from keepwarm._hosts import is_loopback
 from keepwarm._text import clip, visible
+from keepwarm._urls import http_url
 from keepwarm.repair.agents.base import Clock
 from keepwarm.repair.redaction import Redactor
 
@@ -88,7 +88,7 @@ class Wire:
             transport=transport,
             verify=_certificates(),
             follow_redirects=False,
-            trust_env=not _is_local(url.host),
+            trust_env=not is_loopback(url.host),
         )
 
     def close(self) -> None:
@@ -227,31 +227,24 @@ def _retry_after_s(value: str | None) -> float | None:
 
 
 def _checked_url(text: str) -> httpx2.URL:
-    try:
-        urlsplit(text)  # stricter about brackets
-        url = httpx2.URL(text)
-    except (httpx2.InvalidURL, ValueError):
-        raise InputError(f"--api-url {text!r} is no URL; name one such as https://api.devin.ai") from None
-    if url.userinfo or url.query:
+    if set("@?") & set(text):  # first, so that no message repeats them
         raise InputError("--api-url has credentials or a query in it; leave them out")
-    if url.scheme != "https" and not (url.scheme == "http" and _is_local(url.host)):
-        raise InputError(f"--api-url {text!r} is not https, so the key would be readable on its way")
-    if not url.host:
-        raise InputError(f"--api-url {text!r} names no host; name one such as https://api.devin.ai")
+    url = http_url(text)
+    if url is None:
+        raise InputError(f"--api-url {text!r} is no URL of a server; name one such as https://api.devin.ai")
+    if url.scheme != "https" and not is_loopback(url.host):
+        raise InputError(
+            f"--api-url {text!r} is not https, so the key would be readable on its way; name an https address"
+        )
     return url
 
 
 def _checked_key(key: str) -> str:
     key = key.strip()
     if not key:
-        raise InputError(f"no key for Devin: set {KEY_VARIABLE} in the environment")
+        raise InputError(f"no key for Devin; set {KEY_VARIABLE} in the environment")
     if not key.isascii() or not key.isprintable() or " " in key:
-        raise InputError(f"{KEY_VARIABLE} holds no key: it has spaces or characters that no key has")
+        raise InputError(
+            f"{KEY_VARIABLE} holds no key: it has spaces or characters that no key has; copy it again"
+        )
     return key
-
-
-def _is_local(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -58,7 +58,9 @@ class Worktree:
             root = Path(tempfile.mkdtemp(prefix="keepwarm-task-", dir=parent)).resolve()
         except OSError as error:
             reason = error.strerror or error
-            raise InputError(f"cannot make a folder for the agent in {str(parent)!r}: {reason}") from None
+            raise InputError(
+                f"cannot make a folder for the agent in {str(parent)!r}: {reason}; name another --worktrees"
+            ) from None
         made = cls(root, repository, base)
         try:
             made._fill(branch)
@@ -68,7 +70,7 @@ class Worktree:
         return made
 
     def _fill(self, branch: str) -> None:
-        what = f"cannot make a worktree in {str(self.root)!r}"
+        what = f"cannot make a worktree in {str(self.root)!r}; make room there, or name another --worktrees"
         form = self._user.run("rev-parse", "--show-object-format", what=what).decode().strip()
         self.tree.mkdir()
         (self.root / "store").mkdir()
@@ -124,7 +126,7 @@ class Worktree:
         """Everything in ``tree`` that git does not ignore, as one commit on the base."""
         what = f"cannot read what the agent left in {str(self.tree)!r}"
         if not self.tree.is_dir() or self.tree.is_symlink():
-            raise InputError(f"{what}: the folder is gone")
+            raise InputError(f"{what}: the folder is gone; run the task again")
         self._reader.run("add", "-A", "--", ".", what=what)
         tree = self._reader.run("write-tree", what=what).decode().strip()
         arguments = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--full-index")
