@@ -15,8 +15,6 @@ from keepwarm.cli.progress import progress_bar
 if TYPE_CHECKING:
     from keepwarm.replay.measuring import ReplayOptions, Run
 
-_KEY_VARIABLES = ("KEEPWARM_API_KEY", "OPENAI_API_KEY")
-
 BaseUrl = Annotated[
     str, typer.Option("--base-url", metavar="URL", help="The running vLLM server.", show_default=False)
 ]
@@ -166,6 +164,7 @@ def _tool_choice(value: str) -> Literal["recorded", "none"]:
 def _run(trace: str, base_url: str, out: Path, options: ReplayOptions, resume: bool) -> Run:
     from keepwarm.replay.measuring import replay_trace
 
-    api_key = next((key for name in _KEY_VARIABLES if (key := os.environ.get(name))), None)
     with progress_bar() as progress:
-        return replay_trace(trace, base_url, out, options, resume=resume, api_key=api_key, progress=progress)
+        return replay_trace(
+            trace, base_url, out, options, resume=resume, api_key=shared.api_key(), progress=progress
+        )

@@ -54,8 +54,9 @@ def command(
     """
     import secrets
 
+    from keepwarm._hosts import is_loopback
     from keepwarm.api.server import serve
-    from keepwarm.api.settings import Settings, checked, is_loopback
+    from keepwarm.api.settings import Settings, checked
 
     given = os.environ.get("KEEPWARM_TOKEN", "").strip()
     settings = Settings(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,12 +18,6 @@ if TYPE_CHECKING:
 app = typer.Typer(help="What the sessions of a trace are like.", rich_markup_mode=None)
 
 _MOST_TOKENS = 2**40
-
-
-def _window(value: float) -> float:
-    if not (math.isfinite(value) and value > 0):
-        raise typer.BadParameter(f"{value!r} is not a positive number of seconds")
-    return value
 
 
 Beside = Annotated[
@@ -63,7 +56,9 @@ ModelConfig = Annotated[
 ]
 Window = Annotated[
     float,
-    typer.Option("--window-s", metavar="S", callback=_window, help="Seconds that the working set covers."),
+    typer.Option(
+        "--window-s", metavar="S", callback=shared.seconds, help="Seconds that the working set covers."
+    ),
 ]
 ShareSystem = Annotated[
     bool,

@@ -32,7 +32,7 @@ def comparison_page(comparison: Comparison, pairs: Sequence[PairRow], note: str 
                 marks=tuple(_marks(pairs)),
                 caption=_caption(pairs),
             ),
-            Section("Simulated against measured", facts=tuple(_simulated(comparison))),
+            Section("Simulated against measured", facts=tuple(words.simulated_rows(comparison))),
             Section("Held equal", facts=tuple(_named(sentence) for sentence in boundary.held_equal)),
             Section("Not held equal", sentences=boundary.not_held_equal),
             Section("What these figures do not say", sentences=boundary.limits),
@@ -76,12 +76,6 @@ def _deltas(ttft: Ttft) -> str:
 
 def _texts(outputs: Outputs) -> str:
     return f"Generated texts: {count(outputs.equal)} equal, {count(outputs.changed)} changed."
-
-
-def _simulated(comparison: Comparison) -> Iterator[tuple[str, str]]:
-    for name, runs in (("before", comparison.simulated_before), ("after", comparison.simulated_after)):
-        for run in runs:
-            yield name, words.simulated_words(run)
 
 
 def _marks(pairs: Sequence[PairRow]) -> Iterator[Mark]:

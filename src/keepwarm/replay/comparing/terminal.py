@@ -25,7 +25,7 @@ def render_comparison(comparison: Comparison, *, width: int, colour: bool) -> st
         Text(words.method(comparison), style="dim"),
         Text(),
         heading("Simulated against measured"),
-        facts(_simulated(comparison)),
+        facts(words.simulated_rows(comparison)),
         Text(),
         heading("The boundary of this claim"),
         facts(
@@ -50,9 +50,3 @@ def _rows(comparison: Comparison) -> Iterator[tuple[str, str | Text]]:
     yield "paired delta", f"{words.delta_words(ttft.paired_delta_s)}, median of the pairs"
     yield "pairs", f"{ttft.faster_pairs} faster, {ttft.slower_pairs} slower, {pairs.left_out} left out"
     yield "outputs", f"{outputs.equal} equal, {counted(outputs.changed, 'text')} changed"
-
-
-def _simulated(comparison: Comparison) -> Iterator[tuple[str, str]]:
-    for name, runs in (("before", comparison.simulated_before), ("after", comparison.simulated_after)):
-        for run in runs:
-            yield name, words.simulated_words(run)

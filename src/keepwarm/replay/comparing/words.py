@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from keepwarm._text import count, counted, percent
 from keepwarm.replay.comparing.comparison import Comparison, Estimate, SimulatedRun
 
@@ -79,6 +81,13 @@ def method(comparison: Comparison) -> str:
         f"In parentheses {bootstrap.confidence:.0%} intervals: percentile bootstrap, {units} drawn "
         f"{count(bootstrap.resamples)} times, seed {bootstrap.seed}."
     )
+
+
+def simulated_rows(comparison: Comparison) -> Iterator[tuple[str, str]]:
+    """``before`` or ``after``, and what was simulated of it; one row a set of tokens."""
+    for name, runs in (("before", comparison.simulated_before), ("after", comparison.simulated_after)):
+        for run in runs:
+            yield name, simulated_words(run)
 
 
 def simulated_words(run: SimulatedRun) -> str:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from keepwarm._errors import InputError
-from keepwarm._json import to_json
+from keepwarm._json import decoded, to_json
 from keepwarm.evidence.folder import check_place, read_folder, write_folder
 from keepwarm.evidence.kinds import Kind
 from keepwarm.replay.measuring.page import run_page
@@ -49,12 +49,12 @@ def read_run(directory: Path) -> KeptRun:
     if DOCUMENT not in kept.files or ROWS not in kept.files:
         raise InputError(f"{str(directory)!r} is no run of keepwarm replay; name the folder of one")
     try:
-        document: Any = msgspec.json.decode(kept.files[DOCUMENT])
-        if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        document = decoded(kept.files[DOCUMENT], dict[str, Any])
+        if document.get("schema") != SCHEMA:
             raise InputError(f"{str(directory / DOCUMENT)!r} is no {SCHEMA}; replay again with this keepwarm")
         run = msgspec.convert(document, Run)
     except msgspec.DecodeError as error:
-        raise InputError(f"{str(directory / DOCUMENT)!r} is no {SCHEMA}: {error}") from None
+        raise InputError(f"{str(directory / DOCUMENT)!r} is no {SCHEMA}: {error}; replay again") from None
     return KeptRun(run, rows_from_parquet(kept.files[ROWS]), kept.manifest.chain_sha256)
 
 

@@ -87,7 +87,7 @@ def _entries(lines: list[bytes], path: Path) -> list[_Entry]:
     decoder = msgspec.json.Decoder(_Entry)
     try:
         return [decoder.decode(line) for line in lines]
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise InputError(
             f"{str(path)!r} is no journal of a replay ({error}); move it away, or name another --out"
         ) from None

@@ -59,10 +59,14 @@ def check_options(options: ReplayOptions) -> None:
     for name in ("concurrency", "max_tokens", "limit"):
         value = getattr(options, name)
         if value is not None and value < 1:
-            raise InputError(f"--{name.replace('_', '-')} {value!r} is not a positive whole number")
+            raise InputError(
+                f"--{name.replace('_', '-')} {value!r} is not a positive whole number; give 1 or more"
+            )
     if options.concurrency is not None and options.concurrency > _MOST_AT_ONCE:
-        raise InputError(f"--concurrency {options.concurrency} is more than {_MOST_AT_ONCE} requests at once")
+        raise InputError(
+            f"--concurrency {options.concurrency} is more than {_MOST_AT_ONCE} requests at once; give fewer"
+        )
     if not (math.isfinite(options.timeout_s) and options.timeout_s > 0):
-        raise InputError(f"--timeout-s {options.timeout_s!r} is not a positive number of seconds")
+        raise InputError(f"--timeout-s {options.timeout_s!r} is not a positive number of seconds; take 300")
     if not -(2**63) <= options.seed < 2**63:
         raise InputError(f"--seed {options.seed!r} does not fit 64 bits; give a smaller one")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter as CounterOf
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -68,15 +68,9 @@ def summed(plan: Plan, measured: Measured) -> Summed:
     done = {row.index: row for row in measured.rows}
     rows = tuple(done.get(entry.row.index, entry.row) for entry in plan.entries)
     ok = [row for row in rows if row.status == "ok"]
-    prompt = sum(row.prompt_tokens or 0 for row in ok)
-    cached = sum(row.cached_tokens or 0 for row in ok)
+    tokens = _tokens(ok)
     head = measured.head
     counters = rises(head.before, measured.after)
-    inconsistencies = list(contradictions(counters, rows))
-    if measured.end_mode != head.server.mode:
-        inconsistencies.append(
-            f"the plugin went from mode {head.server.mode!r} to {measured.end_mode!r} while the run lasted"
-        )
     run = Run(
         label=measured.label,
         started=head.started,
@@ -94,25 +88,43 @@ def summed(plan: Plan, measured: Measured) -> Summed:
             kept_requests=measured.kept_requests,
             restarts=head.restarts,
         ),
-        requests=Counted(
-            ok=len(ok),
-            failed=sum(row.status == "failed" for row in rows),
-            not_sent=sum(row.status == "not-sent" for row in rows),
-        ),
-        tokens=Tokens(prompt=prompt, cached=cached, output=sum(row.output_tokens or 0 for row in ok)),
-        hit_rate=cached / prompt if prompt else 0.0,
+        requests=_counted(rows),
+        tokens=tokens,
+        hit_rate=tokens.cached / tokens.prompt if tokens.prompt else 0.0,
         ttft_s=_times([row.ttft_s for row in ok if row.ttft_s is not None]),
         total_s=_times([row.total_s for row in ok if row.total_s is not None]),
         counters=counters,
-        plugin_counters={
-            name: (value, measured.plugin_after[name])
-            for name, value in head.plugin_before.items()
-            if name in measured.plugin_after
-        },
+        plugin_counters=_before_and_after(measured),
         failures=_failures(rows),
-        inconsistencies=tuple(inconsistencies),
+        inconsistencies=(*contradictions(counters, rows), *_changed_mode(measured)),
     )
     return Summed(run, rows)
+
+
+def _counted(rows: Sequence[Row]) -> Counted:
+    by_status = CounterOf(row.status for row in rows)
+    return Counted(ok=by_status["ok"], failed=by_status["failed"], not_sent=by_status["not-sent"])
+
+
+def _tokens(ok: Sequence[Row]) -> Tokens:
+    return Tokens(
+        prompt=sum(row.prompt_tokens or 0 for row in ok),
+        cached=sum(row.cached_tokens or 0 for row in ok),
+        output=sum(row.output_tokens or 0 for row in ok),
+    )
+
+
+def _before_and_after(measured: Measured) -> dict[str, tuple[float, float]]:
+    """The plugin's counters that both scrapes have."""
+    before, after = measured.head.plugin_before, measured.plugin_after
+    return {name: (value, after[name]) for name, value in before.items() if name in after}
+
+
+def _changed_mode(measured: Measured) -> Iterator[str]:
+    """That the plugin's mode at the end is another than at the start, if it is."""
+    mode = measured.head.server.mode
+    if measured.end_mode != mode:
+        yield f"the plugin went from mode {mode!r} to {measured.end_mode!r} while the run lasted"
 
 
 def _failures(rows: Sequence[Row]) -> tuple[Failure, ...]:
