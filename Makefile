@@ -10,6 +10,7 @@ DEV := .venvs/dev
 DEMO := .venvs/demo
 VLLM := .venvs/vllm
 BENCH := .venvs/bench
+ROUTER := .venvs/router
 BIN := $(DEV)/bin
 TOKENIZERS := build/test-tokenizers
 MODELS := build/models
@@ -20,7 +21,7 @@ WEB_SOURCES := $(shell find web/app web/components web/lib web/views -type f 2>/
   web/package.json web/package-lock.json web/next.config.ts web/tsconfig.json web/prune.mjs
 # The warnings there are vLLM's, not ours.
 VLLM_TESTS := KEEPWARM_TEST_VLLM=1 KEEPWARM_TEST_MODELS=$(CURDIR)/$(MODELS) \
-  $(VLLM)/bin/python -m pytest tests/vllm tests/vllm_server -W ignore
+  $(VLLM)/bin/python -m pytest tests/vllm tests/vllm_server tests/fleet_on_vllm -W ignore
 TRAFFIC := examples/helpdesk/traffic.jsonl.gz
 
 export TRANSFORMERS_NO_ADVISORY_WARNINGS := 1
@@ -32,7 +33,7 @@ export KEEPWARM_TEST_PROMETHEUS := $(CURDIR)/$(PROMETHEUS)/bin
 export KEEPWARM_TEST_CHROMIUM := $(CURDIR)/$(CHROMIUM)/bin/chromium
 export KEEPWARM_TEST_TOKENIZERS := $(CURDIR)/$(TOKENIZERS)
 
-.PHONY: help demo web test test-web test-vllm test-full vllm-env canary loop tune soak check format pytest docs generate bench cachewise dist clean
+.PHONY: help demo web test test-web test-vllm test-full vllm-env canary fleet loop tune soak check format pytest docs generate bench cachewise fleet-figures dist clean
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -48,17 +49,20 @@ test-web: build/web.stamp $(CHROMIUM)/.stamp $(DEV)/.stamp  ## The dashboard in 
 
 test: check test-vllm test-web pytest  ## Everything that guards a change: check, tests, documentation
 
-test-full: check vllm-env  ## `test` and the long runs
+test-full: check vllm-env $(ROUTER)/.stamp  ## `test` and the long runs
 	$(VLLM_TESTS) --run-long
 	$(BIN)/python -m pytest --run-long
 
-test-vllm: vllm-env  ## The cache model and the plugin beside vLLM itself, real servers included
+test-vllm: vllm-env $(ROUTER)/.stamp  ## The cache model and the plugin beside vLLM itself, real servers and a real router included
 	$(VLLM_TESTS)
 
 vllm-env: $(VLLM)/.stamp $(MODELS)/.stamp $(PROMETHEUS)/.stamp  ## vLLM's CPU build, 2.5 GB, two small models, Prometheus
 
 canary: vllm-env  ## The canary on real vLLM with a small model: lru, active, rollback; some ten minutes
 	@scripts/canary.sh run $(VLLM)/bin/python $(MODELS)/smollm2 out/canary
+
+fleet: vllm-env $(ROUTER)/.stamp  ## Two vLLM servers with a small model behind vllm-router, on this machine until Ctrl-C
+	$(VLLM)/bin/python -m scripts.fleet out/fleet --model $(MODELS)/smollm2
 
 loop: vllm-env  ## The repair loop on examples/helpdesk, measured on real vLLM: some twenty minutes; result in out/loop
 	$(VLLM)/bin/python -m scripts.loop out/loop --model $(MODELS)/smollm2
@@ -95,11 +99,14 @@ docs: $(DEV)/.stamp  ## Build the documentation site into site/
 	$(BIN)/python -m scripts.generate_docs --check
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir site
 
-bench: $(BENCH)/.stamp $(VLLM)/.stamp $(TOKENIZERS)/.stamp $(CHROMIUM)/.stamp build/web.stamp  ## Run every bench and rewrite the table in bench/README.md
+bench: $(BENCH)/.stamp $(VLLM)/.stamp $(ROUTER)/.stamp $(TOKENIZERS)/.stamp $(CHROMIUM)/.stamp build/web.stamp  ## Run every bench and rewrite the table in bench/README.md
 	$(BENCH)/bin/python -m bench --all --write bench/README.md
 
 cachewise: $(BENCH)/.stamp  ## CacheWise reproduced: every run that bench/cachewise lacks, an hour or two; tables of docs/cachewise.md
 	$(BENCH)/bin/python -m bench.cachewise
+
+fleet-figures: $(BENCH)/.stamp  ## Fleets of 1 to 64 simulated servers: the runs that bench/fleet lacks, half an hour; tables of docs/fleet.md
+	$(BENCH)/bin/python -m bench.fleet
 
 dist: $(DEV)/.stamp build/web.stamp  ## Build the wheel and the source distribution into dist/
 	rm -rf dist
@@ -119,6 +126,9 @@ $(BENCH)/.stamp: pyproject.toml scripts/make_venv.sh
 
 $(VLLM)/.stamp: pyproject.toml scripts/make_venv.sh scripts/make_vllm_venv.sh $(wildcard tests/vllm_plugins/small_blocks/*.*)
 	@scripts/make_vllm_venv.sh $(VLLM)
+
+$(ROUTER)/.stamp: scripts/make_router_venv.sh | $(DEV)/.stamp
+	@scripts/make_router_venv.sh $(ROUTER)
 
 $(MODELS)/.stamp: scripts/make_models.py $(VLLM)/.stamp $(TOKENIZERS)/.stamp
 	@$(VLLM)/bin/python scripts/make_models.py $(MODELS) $(TOKENIZERS)

@@ -148,6 +148,13 @@ def test_a_wrong_call_is_one_line(
     assert not diagnoser.calls
 
 
+def test_a_place_to_spill_needs_a_budget(keepwarm_cli: Keepwarm, diagnoser: Diagnoser) -> None:
+    result = keepwarm_cli("diagnose", TRACE, "--spill", "there")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--spill says nothing without a budget; add --memory SIZE" in one_line(result.stderr)
+    assert not diagnoser.calls
+
+
 @pytest.mark.parametrize(
     ("error", "code", "says"),
     [
@@ -161,7 +168,7 @@ def test_a_wrong_call_is_one_line(
         (KeyboardInterrupt(), 130, "interrupted"),
         (IntegrityError("7 blocks are both free and cached"), 70, "a bug in keepwarm"),
         (ZeroDivisionError("division by zero"), 70, "a bug in keepwarm"),
-        (RecursionError("too deep"), 70, "a bug in keepwarm"),
+        (RecursionError("too deep"), 2, "nested deeper than Python can follow"),
     ],
 )
 @pytest.mark.parametrize("command", [["diagnose", TRACE, "--json"], ["explain", TRACE, "1"]])

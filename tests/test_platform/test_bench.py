@@ -23,10 +23,11 @@ def test_listing_names_every_bench_with_its_summary() -> None:
     lines = bench().stdout.splitlines()
     assert [line.split()[0] for line in lines] == list(harness.benches())
     assert set(harness.benches()) == {
-        "agents-completion", "agents-evictions", "agents-on-vllm", "agents-p99", "break-map-fps",
-        "block-hashes", "cli-start", "diagnose-memory", "eviction-overhead",
-        "hot-prefix-ttft", "kernel-vs-libcachesim", "kernel-vs-vllm", "plugin-overhead", "recorder-latency",
-        "scheduler-overhead", "shards-error", "shards-speed", "sweep", "sweep-ray", "tokenise",
+        "agents-completion", "agents-evictions", "agents-on-vllm", "agents-p99", "big-trace",
+        "break-map-fps", "block-hashes", "cli-start", "diagnose-memory", "diagnose-spilled",
+        "eviction-overhead", "fleet-on-vllm", "hot-prefix-ttft", "kernel-vs-libcachesim", "kernel-vs-vllm",
+        "plugin-overhead", "recorder-latency", "sampled-diagnosis", "scheduler-overhead", "shards-error",
+        "shards-speed", "sweep", "sweep-ray", "tokenise",
     }  # fmt: skip
     assert all(len(line.split()) > 4 for line in lines)
 
