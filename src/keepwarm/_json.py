@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from keepwarm._text import encodable
+from keepwarm._text import clip, encodable
 
 _DIGITS = 6
 _Document = TypeVar("_Document")
@@ -25,13 +25,19 @@ def to_json(document: dict[str, Any]) -> bytes:
     return escaped.encode("utf-8", "backslashreplace")
 
 
-def decoded(content: bytes, kind: type[_Document]) -> _Document:
-    """``content`` as ``kind``, by the letter: no NaN, no lone surrogate.
+class _Head(msgspec.Struct, frozen=True):
+    schema: str | None = None
+
+
+def decoded(content: bytes, kind: type[_Document], schema: str = "") -> _Document:
+    """``content`` as ``kind``, by the letter: no NaN, no lone surrogate, and of ``schema`` if it says one.
 
     Raises msgspec.DecodeError (msgspec.ValidationError among them): it is no such document, is not UTF-8, or
     is nested deeper than Python can follow.
     """
     try:
+        if schema and (found := msgspec.json.decode(content, type=_Head).schema) not in (None, schema):
+            raise msgspec.ValidationError(f"it has the schema {clip(found, 80)!r}, not {schema!r}")
         return msgspec.json.decode(content, type=kind)
     except (UnicodeDecodeError, RecursionError) as error:
         raise msgspec.DecodeError(_reason(error)) from None

@@ -92,13 +92,11 @@ def read_baseline(path: Path) -> Baseline:
             f"cannot read the baseline {str(path)!r}: {error.strerror or error}; name a file"
         ) from error
     try:
-        baseline = decoded(content[:_MOST_BYTES], Baseline)
+        baseline = decoded(content[:_MOST_BYTES], Baseline, SCHEMA)
     except msgspec.DecodeError as error:
-        raise InputError(f"{str(path)!r} is no baseline of keepwarm: {error}; name another file") from error
-    if baseline.schema != SCHEMA:
         raise InputError(
-            f"{str(path)!r} has the schema {baseline.schema!r}, keepwarm reads {SCHEMA!r}; write it again"
-        )
+            f"{str(path)!r} is no baseline of keepwarm: {error}; name another file, or write it again"
+        ) from error
     keys = {site.key for site in baseline.call_sites}
     strangers = sorted({finding.call_site for finding in baseline.findings} - keys)
     if len(keys) < len(baseline.call_sites) or strangers:

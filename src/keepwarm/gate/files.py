@@ -78,15 +78,12 @@ def _read_task(path: Path) -> Task:
     try:
         with path.open("rb") as file:
             content = file.read(_MOST_TASK_BYTES)
-        task = decoded(content, Task)
+        return decoded(content, Task, TASK_SCHEMA)
     except OSError as error:
         raise InputError(
             f"cannot read the task {str(path)!r}: {error.strerror or error}; name a task.json"
         ) from error
     except msgspec.DecodeError as error:
-        raise InputError(f"{str(path)!r} is no task of keepwarm: {error}; name a task.json") from error
-    if task.schema != TASK_SCHEMA:
         raise InputError(
-            f"{str(path)!r} has the schema {task.schema!r}, keepwarm reads {TASK_SCHEMA!r}; export it again"
-        )
-    return task
+            f"{str(path)!r} is no task of keepwarm: {error}; name a task.json, or export it again"
+        ) from error

@@ -41,19 +41,15 @@ def read_diagnosis(path: Path) -> SavedDiagnosis:
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise InputError(f"--diagnosis {str(path)!r} is larger than 256 MiB; name a diagnosis.json")
-        saved = decoded(path.read_bytes(), SavedDiagnosis)
+        saved = decoded(path.read_bytes(), SavedDiagnosis, _SCHEMA)
     except OSError as error:
         raise InputError(
             f"--diagnosis {str(path)!r}: {error.strerror or error}; name a readable file"
         ) from error
     except msgspec.DecodeError as error:
         raise InputError(
-            f"--diagnosis {str(path)!r} is no {_SCHEMA}; write one with 'keepwarm diagnose --out'"
+            f"--diagnosis {str(path)!r} is no {_SCHEMA}: {error}; write one with 'keepwarm diagnose --out'"
         ) from error
-    if saved.schema != _SCHEMA:
-        raise InputError(
-            f"--diagnosis {str(path)!r} is no {_SCHEMA}; write one with 'keepwarm diagnose --out'"
-        )
     if saved.sample is not None:
         raise InputError(
             f"--diagnosis {str(path)!r} is of a sample, and a task is held to exact figures; "

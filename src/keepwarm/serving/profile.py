@@ -64,7 +64,7 @@ def load_profile(name_or_path: str) -> Profile:
     else:
         content = _read(name_or_path)
     try:
-        profile = decoded(content, Profile)
+        profile = decoded(content, Profile, SCHEMA)
     except msgspec.DecodeError as error:
         raise InputError(f"profile {name_or_path!r}: {error}; see docs/design/serving-model.md") from None
     profile.check(name_or_path)

@@ -116,7 +116,7 @@ def read_snapshot(path: Path) -> Snapshot | None:
     try:
         with path.open("rb") as file:
             content = file.read(_MOST_BYTES)
-        snapshot = decoded(content, Snapshot)
+        snapshot = decoded(content, Snapshot, SCHEMA)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -125,7 +125,7 @@ def read_snapshot(path: Path) -> Snapshot | None:
         ) from error
     except msgspec.DecodeError as error:
         raise InputError(f"{str(path)!r} is no snapshot of keepwarm: {error}; --keepwarm-update") from error
-    if snapshot.schema != SCHEMA or not _is_whole(snapshot):
+    if not _is_whole(snapshot):
         raise InputError(
             f"{str(path)!r} is no snapshot that this keepwarm wrote; --keepwarm-update writes it"
         )

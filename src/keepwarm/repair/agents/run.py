@@ -93,11 +93,9 @@ def _read_task(path: Path) -> Task:
             f"cannot read {str(path)!r}: {reason}; name the task.json of 'keepwarm task export'"
         ) from None
     try:
-        task = decoded(raw, Task)
+        return decoded(raw, Task, SCHEMA)
     except msgspec.DecodeError as error:
         raise InputError(
-            f"{str(path)!r} is no task: {error}; name the task.json of 'keepwarm task export'"
+            f"{str(path)!r} is no task: {error}; name the task.json of 'keepwarm task export', "
+            "or export the task again"
         ) from None
-    if task.schema != SCHEMA:
-        raise InputError(f"{str(path)!r} has schema {task.schema!r}, not {SCHEMA!r}; export the task again")
-    return task
