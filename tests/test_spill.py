@@ -137,6 +137,17 @@ def test_wrong_input_leaves_nothing(resources: Resources) -> None:
     assert not list(resources.spill.iterdir())
 
 
+def test_an_answer_that_could_not_be_shown_is_kept(resources: Resources) -> None:
+    def write(run: RunFolder) -> None:
+        ONE(run)
+        run.has_answer = True
+
+    with pytest.raises(InputError):
+        run_and_stop(resources, InputError("no room for the report"), write)
+    with run_folder(resources, "key") as run:
+        assert run.found == 1
+
+
 def test_two_runs_never_share_it(resources: Resources) -> None:
     with (
         run_folder(resources, "key") as run,

@@ -95,12 +95,12 @@ def ask(
             if begun is not None:
                 begun.set()
             text = answer.read().decode()
-        status = answer.status_code
-        if status == httpx2.codes.OK:
+        if answer.status_code == httpx2.codes.OK:
             told = _told(text) if turn.is_streamed else json.loads(text)
         else:
             error = text[:200]
-    except httpx2.HTTPError as failure:
+        status = answer.status_code
+    except (httpx2.HTTPError, ValueError) as failure:  # cut off, or no answer
         error = repr(failure)
     took_s = time.monotonic() - started_s
     usage = told.get("usage") or {}

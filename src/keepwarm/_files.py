@@ -11,12 +11,15 @@ from typing import BinaryIO
 
 from keepwarm._errors import InputError
 
+_DESCRIPTORS = Path("/proc/self/fd")
+_MOST_LINKS = 40  # as many as Linux follows
+
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write beside the target first, then rename over it: no reader sees half a file.
 
-    A link is replaced, not followed. A device or a pipe, ``/dev/stdout`` for one, is written into: renaming
-    would put a file in its place, for everybody on the machine where root does it.
+    A link is replaced, not followed. A device, a pipe or ``/dev/stdout``, wherever that leads, is written
+    into: renaming would put a file in its place, for everybody on the machine where root does it.
 
     Raises:
         InputError: it cannot be written; a file that was there stays as it was.
@@ -28,8 +31,9 @@ def write_whole_with(path: Path, write: Callable[[BinaryIO], object]) -> None:
     """``write_whole`` of what ``write`` writes. Raises InputError, and what ``write`` raises."""
     temporary: str | None = None
     try:
-        if _is_device(path):
-            with path.open("wb") as device:
+        descriptor = _own_descriptor(path)
+        if descriptor is not None or _is_device(path):
+            with path.open("wb") if descriptor is None else os.fdopen(os.dup(descriptor), "wb") as device:
                 write(device)
             return
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
@@ -44,6 +48,18 @@ def write_whole_with(path: Path, write: Callable[[BinaryIO], object]) -> None:
         if temporary is not None:
             with contextlib.suppress(OSError):
                 Path(temporary).unlink()
+
+
+def _own_descriptor(path: Path) -> int | None:
+    """The open file of this process that ``path`` leads to, as ``/dev/stdout`` does; None if to none."""
+    for _ in range(_MOST_LINKS):
+        place = path.parent.resolve()
+        if place == _DESCRIPTORS.resolve() and path.name.isdecimal():
+            return int(path.name)
+        if not path.is_symlink():
+            return None
+        path = place / path.readlink()
+    return None
 
 
 def _is_device(path: Path) -> bool:

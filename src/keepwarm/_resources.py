@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from pathlib import Path
@@ -43,6 +44,17 @@ def memory_bytes(text: str) -> int:
     if size < LEAST_MEMORY_BYTES:
         raise InputError(f"{text[:80]!r} of memory is too little to work in; give at least 512MiB")
     return size
+
+
+def resident_bytes() -> int:
+    """What this process holds of the memory now, pages of files included."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def memory_text(size_bytes: int) -> str:
+    """A size as ``memory_bytes`` reads it, rounded up: what is said to do has to do."""
+    return f"{math.ceil(size_bytes * 20 / 2**30) / 20:g}GiB"
 
 
 def cache_folder(name: str) -> Path | None:

@@ -25,10 +25,14 @@ _CHUNK_BYTES = 1 << 20
 
 
 class RunFolder:
-    """The folder of one run, locked by it. ``found`` files of an earlier one are whole and may be used."""
+    """The folder of one run, locked by it. ``found`` files of an earlier one are whole and may be used.
+
+    ``has_answer``: all is computed, and what fails from here on, a full disk under a report say, loses none.
+    """
 
     def __init__(self, path: Path, key: str) -> None:
         self.path = path
+        self.has_answer = False
         self._key = key
         self._files: dict[str, Path] = {}
         for file in path.iterdir():
@@ -98,8 +102,8 @@ class RunFolder:
 def run_folder(resources: Resources, key: str) -> Iterator[RunFolder]:
     """The folder of the run that ``key``, a digest of all that decides its answer, names.
 
-    It is removed at the end, unless the run was interrupted, ran out of disk, or out of its budget. What runs
-    have left beside it and nobody has used for days goes, too.
+    It is removed at the end, unless the run was interrupted, ran out of disk or out of its budget, or its
+    answer could not be shown. What runs have left beside it and nobody has used for days goes, too.
 
     Raises:
         InputError: the folder cannot be used, its disk is full, or another run has it.
@@ -109,13 +113,17 @@ def run_folder(resources: Resources, key: str) -> Iterator[RunFolder]:
     lock = _locked(path)
     keep = False
     try:
+        folder = RunFolder(path, key)
         remove_abandoned(path.parent)
-        yield RunFolder(path, key)
+        yield folder
     except KeyboardInterrupt:
         keep = True
         raise Interrupted(f"interrupted; the same command goes on from what is in {str(path)!r}") from None
     except BudgetError:
         keep = True
+        raise
+    except InputError:
+        keep = folder.has_answer
         raise
     except OSError as error:
         keep = True

@@ -123,7 +123,7 @@ def test_a_full_queue_drops_the_oldest(listener: HintListener, monkeypatch: pyte
         ("http://10.0.0.1:8010", TOKEN, "of this machine"),
         ("https://127.0.0.1:8010", TOKEN, "of this machine"),
         ("127.0.0.1:8010", TOKEN, "of this machine"),
-        ("http://[::", TOKEN, "is no URL"),
+        ("http://[::", TOKEN, "is no http URL"),
         ("http://user:hunter2@127.0.0.1", TOKEN, "scheme, host and port alone"),
         ("http://127.0.0.1:8010", "", "token"),
         ("http://127.0.0.1:8010", "line\nend", "token"),

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,20 @@ def test_a_device_that_is_full_is_one_refusal(tmp_path: Path) -> None:
         write_whole(tmp_path / "full", b"content")
     assert (tmp_path / "full").is_symlink()
     assert stat.S_ISCHR(Path("/dev/full").stat().st_mode)
+
+
+@pytest.mark.parametrize("name", ["/proc/self/fd/1", "stdout", "link", "fd/1"])
+def test_standard_output_is_written_to_wherever_it_leads(tmp_path: Path, name: str) -> None:
+    (tmp_path / "stdout").symlink_to("/proc/self/fd/1")  # as in /dev, where a failure would be everybody's
+    (tmp_path / "link").symlink_to("stdout")
+    (tmp_path / "fd").symlink_to("/proc/self/fd")
+    write = "import sys, pathlib, keepwarm._files as f; print('before', flush=True)\n"
+    write += "f.write_whole(pathlib.Path(sys.argv[1]), b'content\\n'); print('after')"
+    with (tmp_path / "out").open("wb") as out:
+        subprocess.run([sys.executable, "-c", write, name], stdout=out, cwd=tmp_path, check=True, timeout=60)
+    assert (tmp_path / "out").read_text() == "before\ncontent\nafter\n"
+    assert (tmp_path / "stdout").is_symlink()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fd", "link", "out", "stdout"]
 
 
 def test_a_link_is_replaced_not_followed(tmp_path: Path) -> None:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import math
-import os
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 import pyarrow as pa
 
 from keepwarm._errors import BudgetError
+from keepwarm._resources import memory_text, resident_bytes
 from keepwarm._spill import RunFolder
-from keepwarm.cache.numbering import BYTES_PER_HASH
+from keepwarm.cache.numbering import BYTES_PER_HASH, BYTES_PER_ID
 from keepwarm.cache.places import Ids, drop_pages
 
 _Answer = TypeVar("_Answer")
@@ -50,6 +48,13 @@ class Bounded:
         held = resident_bytes()
         if held > self._memory_bytes:
             raise self._refusal("reading the trace", int(held / max(share_read, 0.01)))
+
+    def check_numbering(self, hashes: int) -> None:
+        """Raises BudgetError: so many hashes, all distinct, could not be numbered beside what is held now."""
+        at_once, for_good = BYTES_PER_HASH * min(hashes, self.most_hashes), BYTES_PER_ID * hashes
+        needed = resident_bytes() + max(at_once, for_good)
+        if needed > self._memory_bytes:
+            raise self._refusal("numbering the blocks", needed)
 
     def settle(self, ids: Ids) -> None:
         """The trace is in: all but what is held now is for replays."""
@@ -115,9 +120,10 @@ class Bounded:
         return self._memory_bytes - self._held_bytes - SPARE_BYTES
 
     def _refusal(self, what: str, enough_bytes: int) -> BudgetError:
+        budget, enough = memory_text(self._memory_bytes), memory_text(enough_bytes)
         return BudgetError(
-            f"{what} does not fit {_gib(self._memory_bytes)} of memory; give --memory {_gib(enough_bytes)}, "
-            "smaller capacities or fewer policies, or estimate with --sample RATE, the lower the less"
+            f"{what} does not fit {budget} of memory; give --memory {enough}, smaller capacities or fewer "
+            "policies, or estimate with --sample RATE, the lower the less"
         )
 
 
@@ -130,14 +136,3 @@ def stopping(bounded: Bounded | None) -> Iterator[None]:
         if bounded is not None:
             bounded.stop()
         raise
-
-
-def resident_bytes() -> int:
-    """What this process holds of the memory now, pages of files included."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
-
-
-def _gib(size: int) -> str:
-    """Rounded up: what is said to do has to do."""
-    return f"{math.ceil(size * 20 / 2**30) / 20:g}GiB"

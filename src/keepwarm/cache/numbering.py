@@ -15,10 +15,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from keepwarm.cache.parts import Parts
-from keepwarm.cache.places import Ids, Place
+from keepwarm.cache.places import Ids, Place, drop_pages
 
 BYTES_PER_HASH = 80
 """Of a range that is gone through at a time: its hashes, their copy, and the table while it grows."""
+
+BYTES_PER_ID = 4
+"""Of each distinct block, in the table of their numbers."""
 
 _STEP_BLOCKS = 1 << 20
 
@@ -70,6 +73,7 @@ def _fill(slots: Ids, parts: Parts, bounds: list[int], low: int, stop: int, base
     found.clear()
     interned = pa.array(hashes).dictionary_encode()
     slots[np.concatenate(inside)] = interned.indices.to_numpy() + np.int32(base)
+    drop_pages(slots)
     return len(interned.dictionary)
 
 
@@ -82,6 +86,7 @@ def _pieces(slots: Ids, parts: Parts, bounds: list[int], distinct: int) -> Itera
         numbers[new] = np.arange(seen, seen + len(new), dtype=np.int32)
         seen += len(new)
         yield numbers[mine][parts.codes(index)]
+        drop_pages(slots)
 
 
 def reordered(
@@ -103,4 +108,5 @@ def reordered(
         numbers[new[np.argsort(first)]] = np.arange(seen, seen + len(new), dtype=np.int32)
         seen += len(new)
         yield numbers[mine]
+        drop_pages(ids)
         begin = end

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keepwarm._errors import IntegrityError
 from keepwarm.trace.hashes import BlockHashes
 
 
@@ -48,6 +49,8 @@ class PrefixTree:
             end = self._end[node]
             if end > len(blocks) or int(blocks[end - 1]) != self._last[node]:
                 end = self._split(node, depth, blocks)
+            if end <= depth:
+                raise IntegrityError(f"request {index} has the hash of block {depth} at another depth, too")
             _extend(runs, end, self._holder[node])
             self._holder[node] = index
             depth = end

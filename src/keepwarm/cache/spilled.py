@@ -8,14 +8,13 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from keepwarm._errors import InputError
 from keepwarm.cache.bounded import Bounded
 from keepwarm.cache.load import LoadedTrace, dense_trace, numbered_trace, read_parts
 from keepwarm.cache.opened import Opened
 from keepwarm.cache.options import TraceOptions
 from keepwarm.cache.parts import RequestColumns, SpilledParts, read_columns, write_columns
 from keepwarm.cache.places import InFiles, mapped
-from keepwarm.cache.store import code_digest, digest_of, trace_key
+from keepwarm.cache.store import spilled_key
 from keepwarm.trace.records import EncodingInfo, Skipped
 
 _REQUESTS, _IDS = "interned.parquet", "ids"
@@ -35,13 +34,7 @@ def run_key(opened: Opened, options: TraceOptions) -> str:
 
     Raises InputError: a server tokenises, and what it did before cannot be told from what it does now.
     """
-    key = trace_key(opened.trace, opened.first, options, opened.block_size)
-    if key is None:
-        raise InputError(
-            f"tokenizer {options.tokenizer!r} is a server, whose tokens may change while parts of the trace "
-            "are kept; give a folder or a name, or leave --memory out"
-        )
-    return digest_of((key.encode(), code_digest("cache/**/*", "policies/**/*").encode()))
+    return spilled_key(opened.trace, opened.first, options, opened.block_size, code="policies/**/*")
 
 
 def load_spilled(opened: Opened, options: TraceOptions, bounded: Bounded) -> LoadedTrace:
@@ -61,6 +54,7 @@ def _intern(opened: Opened, options: TraceOptions, bounded: Bounded) -> None:
     folder = bounded.folder
     parts = SpilledParts(folder)
     encoding = read_parts(opened, options, parts, after_each=lambda: bounded.watch(opened.position.share))
+    bounded.check_numbering(sum(parts.hash_counts))
     lines, dense = numbered_trace(opened, parts, InFiles(folder), most_hashes=bounded.most_hashes)
     columns = RequestColumns(
         *(lines, dense.prompt_tokens, dense.output_tokens, dense.skip_reads),

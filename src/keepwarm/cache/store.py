@@ -22,6 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from keepwarm._errors import InputError
 from keepwarm._resources import cache_folder
 from keepwarm.cache.dense import DenseTrace
 from keepwarm.cache.options import TraceOptions
@@ -85,6 +86,26 @@ def trace_key(trace: Trace, first: Request, options: TraceOptions, block_size: i
             return None
         parts += [version("tokenizers"), version("jinja2"), *_encoder_parts(trace, first, options)]
     return digest_of(part.encode("utf-8", "surrogatepass") for part in parts)
+
+
+def spilled_key(
+    trace: Trace, first: Request | None, options: TraceOptions, block_size: int, *asked: bytes, code: str
+) -> str:
+    """Names the folder of a run within a budget: of the trace, what decides the answer, and our code.
+
+    ``asked``: what else decides it; ``code``: the files beside the cache's.
+
+    Raises:
+        InputError: a server tokenises, and what it did before cannot be told from what it does now; or as
+            ``trace_key``.
+    """
+    key = trace.sha256 if first is None else trace_key(trace, first, options, block_size)
+    if key is None:
+        raise InputError(
+            f"tokenizer {options.tokenizer!r} is a server, whose tokens may change while parts of the trace "
+            "are kept; give a folder or a name, or leave --memory out"
+        )
+    return digest_of((key.encode(), *asked, code_digest("cache/**/*", code).encode()))
 
 
 def _encoder_parts(trace: Trace, first: Request, options: TraceOptions) -> Iterator[str]:

@@ -67,7 +67,7 @@ class TuningRecord(msgspec.Struct, frozen=True, kw_only=True):
     options: TuneOptions
     baseline: Run
     baseline_p95_ttft_s: float
-    rollback_p95_ttft_s: float | None
+    rollback_p95_ttft_s: float | None = None
     trials: tuple[Trial, ...]
     choices: tuple[Choice, ...]
     drill: Drill

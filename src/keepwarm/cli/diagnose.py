@@ -12,7 +12,7 @@ import typer
 
 from keepwarm._errors import GateRefusal
 from keepwarm.cli import options as shared
-from keepwarm.cli.output import screen, write_bytes, write_error, write_text
+from keepwarm.cli.output import say_resumed, screen, write_bytes, write_error, write_text
 from keepwarm.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _diagnosed(
     with contextlib.ExitStack() as examined:
         with progress_bar() as progress:
             examination = examined.enter_context(
-                examining(trace, options, progress, resources=resources, on_resume=_say_resumed)
+                examining(trace, options, progress, resources=resources, on_resume=say_resumed)
             )
         if out is None:
             diagnosis = examination.diagnosis
@@ -109,10 +109,6 @@ def _diagnosed(
         else:
             report = report_of(examination, revealed=reveal)
             yield report.diagnosis, write_report(report, out, revealed=reveal)
-
-
-def _say_resumed(folder: Path) -> None:
-    write_error(f"goes on from what an interrupted run has left in {str(folder)!r}")
 
 
 def _gate(diagnosis: Diagnosis, fail_under: float | None) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import shutil
 import sys
+from pathlib import Path
 from typing import NamedTuple
 
 from keepwarm._errors import InputError
@@ -68,6 +69,11 @@ def abandon_stdout() -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
+
+
+def say_resumed(folder: Path) -> None:
+    """An earlier run within a budget was interrupted, and left what it had done in ``folder``."""
+    write_error(f"goes on from what an interrupted run has left in {str(folder)!r}")
 
 
 def write_error(message: str) -> None:

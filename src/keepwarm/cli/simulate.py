@@ -10,7 +10,7 @@ import typer
 from keepwarm._errors import InputError
 from keepwarm.cli import options as shared
 from keepwarm.cli import simulate_fleet, simulate_serving
-from keepwarm.cli.output import screen, write_bytes, write_error, write_text
+from keepwarm.cli.output import say_resumed, screen, write_bytes, write_text
 from keepwarm.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ def _simulate(
     if plot is not None:
         check_picture(plot)
     with progress_bar() as progress:
-        simulation = simulate_cache(trace, options, progress, resources=resources, on_resume=_say_resumed)
+        simulation = simulate_cache(trace, options, progress, resources=resources, on_resume=say_resumed)
         if if_fixed:
             from keepwarm.diagnose.if_fixed import with_if_fixed
 
@@ -215,10 +215,6 @@ def _simulate(
     if plot is not None:
         write_picture(simulation, plot)
     return simulation
-
-
-def _say_resumed(folder: Path) -> None:
-    write_error(f"goes on from what an interrupted run has left in {str(folder)!r}")
 
 
 def _server(model_config: str | None, **settings: str | float | None) -> ServerOptions | None:

@@ -5,17 +5,14 @@ What stays in memory grows with requests and distinct messages; ``docs/design/me
 
 from __future__ import annotations
 
-import math
-import os
-from pathlib import Path
-
 import msgspec
 
-from keepwarm._errors import BudgetError, InputError
+from keepwarm._errors import BudgetError
 from keepwarm._progress import Progress
+from keepwarm._resources import memory_text, resident_bytes
 from keepwarm._spill import RunFolder
 from keepwarm.cache.options import TraceOptions
-from keepwarm.cache.store import code_digest, digest_of, trace_key
+from keepwarm.cache.store import spilled_key
 from keepwarm.diagnose.options import Options
 from keepwarm.trace.blocks import block_size_of
 from keepwarm.trace.columns import Stores
@@ -41,16 +38,9 @@ def run_key(trace: Trace, options: Options) -> str:
         chat_template=options.chat_template,
         block_size=options.block_size,
     )
-    key = (
-        None if first is None else trace_key(trace, first, reading, block_size_of(first, options.block_size))
-    )
-    if key is None:
-        raise InputError(
-            f"tokenizer {options.tokenizer!r} is a server, whose tokens may change while parts of the trace "
-            "are kept; give a folder or a name, or leave --memory out"
-        )
+    block_size = block_size_of(first, options.block_size)
     asked = msgspec.json.encode(options, order="sorted")
-    return digest_of((key.encode(), asked, code_digest("diagnose/**/*", "cache/**/*").encode()))
+    return spilled_key(trace, first, reading, block_size, asked, code="diagnose/**/*")
 
 
 class Budget:
@@ -92,18 +82,8 @@ class Budget:
         if self._is_reading and share >= _SETTLED_SHARE:
             needed = max(held, self.estimated_bytes(share))
         if needed > self._memory_bytes:
+            budget, enough = memory_text(self._memory_bytes), memory_text(int(needed * 1.1))
             raise BudgetError(
-                f"this diagnosis does not fit {_gib(self._memory_bytes)} of memory, whatever is spilled; "
-                f"give --memory {_gib(int(needed * 1.1))}, or estimate with --sample"
+                f"this diagnosis does not fit {budget} of memory, whatever is spilled; "
+                f"give --memory {enough}, or estimate with --sample"
             )
-
-
-def resident_bytes() -> int:
-    """What this process holds of the memory now."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
-
-
-def _gib(size: int) -> str:
-    """Rounded up: what is said to do has to do."""
-    return f"{math.ceil(size * 20 / 2**30) / 20:g}GiB"

@@ -102,7 +102,9 @@ def examining(
         if folder.found:
             on_resume(folder.path)
         budget = Budget(resources.memory_bytes, folder, heard)
-        yield examine_trace(trace, options, budget.stores, budget)
+        examination = examine_trace(trace, options, budget.stores, budget)
+        folder.has_answer = True
+        yield examination
 
 
 def examine_trace(trace: Trace, options: Options, stores: Stores, heard: Progress) -> Examination:

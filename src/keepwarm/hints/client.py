@@ -20,6 +20,7 @@ from urllib.parse import quote
 import httpx2
 
 from keepwarm._errors import InputError
+from keepwarm._urls import http_url
 from keepwarm.hints.answers import AWAITS_HUMAN, Told
 from keepwarm.reuse.calls import ToolCall
 
@@ -176,11 +177,8 @@ def _checked_url(base_url: str) -> str:
         raise InputError(
             "the URL of the control endpoint is scheme, host and port alone; write http://localhost:8010"
         )
-    try:
-        url = httpx2.URL(base_url.strip())
-    except httpx2.InvalidURL as error:
-        raise InputError(f"{base_url!r} is no URL: {error}; write http://127.0.0.1:8010") from error
-    if url.scheme != "http" or url.host not in _HERE:
+    url = http_url(base_url)
+    if url is None or url.scheme != "http" or url.host not in _HERE:
         raise InputError(
             f"{base_url!r} is no http URL of this machine, and the control endpoint listens nowhere else; "
             "write http://127.0.0.1:8010"

@@ -72,7 +72,8 @@ def _with_session(headers: Any, session_id: str) -> Any:
     """Headers that name the session, unless the caller's do or HTTP cannot carry it. Does not mutate."""
     given = dict(headers or {})
     is_named = any(name.lower() == SESSION_HEADER.lower() for name in given)
-    if is_named or not (session_id.isascii() and session_id.isprintable()):
+    can_be_sent = session_id.isascii() and session_id.isprintable() and session_id == session_id.strip()
+    if is_named or not can_be_sent:
         return headers
     return {SESSION_HEADER: session_id, **given}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Mapping
@@ -13,7 +12,9 @@ import httpx2
 
 from keepwarm._errors import InputError, ServerError
 from keepwarm._hosts import is_loopback
+from keepwarm._json import parsed
 from keepwarm._text import clip, visible
+from keepwarm._urls import http_url
 
 _TIMEOUT_S = 15.0  # without a byte
 _MOST_S = 60.0  # of one answer, however it trickles
@@ -86,8 +87,8 @@ class Prometheus:
                 f"no answer from a Prometheus at {self.name}: {reason}; check --prometheus and that it runs"
             ) from None
         try:
-            answer = json.loads(content)
-        except (ValueError, RecursionError):
+            answer = parsed(content)
+        except ValueError:
             raise self._stranger(status) from None
         if not isinstance(answer, dict):
             raise self._stranger(status)
@@ -130,11 +131,8 @@ def _labels(metric: Any) -> dict[str, str]:
 
 
 def _checked_url(url: str) -> httpx2.URL:
-    try:
-        checked = httpx2.URL(url)
-    except (httpx2.InvalidURL, TypeError) as error:
-        raise InputError(f"--prometheus {url!r} is no address: {error}; say http://127.0.0.1:9090") from None
-    if checked.scheme not in {"http", "https"} or not checked.host:
+    checked = http_url(url)
+    if checked is None:
         raise InputError(
             f"--prometheus {url!r} is no address of a server; say http://127.0.0.1:9090, with the scheme"
         )
