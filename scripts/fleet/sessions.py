@@ -96,7 +96,7 @@ def ask(
                 begun.set()
             text = answer.read().decode()
         if answer.status_code == httpx2.codes.OK:
-            told = _told(text) if turn.is_streamed else json.loads(text)
+            told = _object(_last_chunk(text) if turn.is_streamed else text)
         else:
             error = text[:200]
         status = answer.status_code
@@ -116,10 +116,17 @@ def ask_all(base_url: str, turns: Sequence[Turn]) -> list[Answer]:
         return list(pool.map(lambda turn: ask(base_url, turn), turns))
 
 
-def _told(stream: str) -> dict[str, Any]:
-    """The last chunk of a stream that came whole, which has the usage."""
+def _last_chunk(stream: str) -> str:
+    """Of a stream that came whole: it has the usage."""
     chunks = [line.removeprefix("data: ") for line in stream.splitlines() if line.startswith("data: ")]
     if len(chunks) < 2 or chunks[-1] != "[DONE]":
         raise httpx2.RemoteProtocolError("the stream ended without [DONE]")
-    told: dict[str, Any] = json.loads(chunks[-2])
+    return chunks[-2]
+
+
+def _object(text: str) -> dict[str, Any]:
+    """Raises ValueError: it is no JSON object."""
+    told = json.loads(text)
+    if not isinstance(told, dict):
+        raise ValueError(f"no object: {text[:200]!r}")
     return told

@@ -75,15 +75,17 @@ def test_reading_that_outgrows_the_budget_is_refused(tmp_path: Path) -> None:
 
 
 def test_two_that_do_not_fit_together_take_turns(bounded: Bounded) -> None:
-    inside = threading.Event()
+    begun, inside = threading.Event(), threading.Event()
 
     def second() -> None:
+        begun.set()
         with bounded.room("second", ROOM * 3 // 4):
             inside.set()
 
     with bounded.room("first", ROOM * 3 // 4):
         thread = threading.Thread(target=second)
         thread.start()
+        assert begun.wait(60)
         with bounded.room("small", ROOM // 8):
             assert not inside.wait(0.2)
     assert inside.wait(60)

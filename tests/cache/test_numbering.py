@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -98,6 +99,24 @@ def test_long_requests_in_another_order(monkeypatch: pytest.MonkeyPatch) -> None
     pieces = reordered(dense.ids, dense.starts, np.array(order), dense.distinct_blocks)
     found = [number for piece in pieces for number in piece.tolist()]
     assert found == expected([trace[index] for index in order])[1]
+
+
+def test_a_mapped_file_is_gone_through_without_holding_it(folder: RunFolder) -> None:
+    step, steps = 1 << 20, 24
+    ids = InFiles(folder).filled((np.zeros(step, dtype=np.int32) for _ in range(steps)), steps * step)
+    starts = np.arange(steps + 1, dtype=np.int64) * step
+    before_bytes = most_bytes = mapped_bytes()
+    for piece in reordered(ids, starts, np.arange(steps)[::-1], 1):
+        most_bytes = max(most_bytes, mapped_bytes())
+        assert len(piece) == step
+    assert most_bytes - before_bytes < 4 * ids.nbytes // steps
+
+
+def mapped_bytes() -> int:
+    """Pages of files that this process holds."""
+    found = re.search(r"RssFile:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    assert found is not None
+    return int(found[1]) << 10
 
 
 def test_a_part_that_was_cut_short_ends_what_is_found(folder: RunFolder) -> None:

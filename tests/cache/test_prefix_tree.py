@@ -3,9 +3,11 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keepwarm._errors import IntegrityError
 from keepwarm.cache.prefix_tree import PrefixTree
 from keepwarm.trace.hashes import BlockHashes, block_hashes
 
@@ -54,3 +56,11 @@ def test_memory_grows_with_requests_and_not_with_blocks() -> None:
     for index, own in enumerate(blocks):
         tree.add(index, own)
     assert len(tree._node_of) <= 2 * len(tokens)
+
+
+def test_hashes_that_are_not_chained_are_said_not_followed_for_ever() -> None:
+    blocks = [np.array([5], dtype=np.uint64), np.array([5, 5], dtype=np.uint64)]
+    tree = PrefixTree(blocks.__getitem__)
+    tree.add(0, blocks[0])
+    with pytest.raises(IntegrityError, match="request 1 has the hash of block 1 at another depth, too"):
+        tree.add(1, blocks[1])

@@ -11,13 +11,14 @@ import os
 import re
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
+from keepwarm.canary.servers.process import reserved_port
 from tests.deploy.compose import DEPLOY
 
 
@@ -124,11 +125,11 @@ out.joinpath("run.json").write_text(" ".join([value("--label"), mode, trace]))
 
 
 @pytest.fixture
-def app(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+def app(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
     """The module with folders of this test, a free port, and programs that stand in for the real ones."""
     module = load(monkeypatch)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    held = reserved_port()
+    port = held.getsockname()[1]
     programs = tmp_path / "bin"
     programs.mkdir()
     for name, text in {"vllm": SERVER, "keepwarm": REPLAY}.items():
@@ -139,7 +140,8 @@ def app(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     results.mkdir()
     for name, value in {"PORT": port, "URL": f"http://127.0.0.1:{port}", "RESULTS": str(results)}.items():
         monkeypatch.setattr(module, name, value)
-    return module
+    with held:
+        yield module
 
 
 def measure(app: Any, **changes: Any) -> str:

@@ -7,7 +7,6 @@ import json
 import math
 import os
 import re
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ import httpx2
 import pytest
 import yaml
 
+from keepwarm.canary.servers.process import reserved_port
 from keepwarm.watch.prometheus import Prometheus
 from keepwarm.watch.report import render_watched
 from keepwarm.watch.servers import ServerNow, look
@@ -49,9 +49,8 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     (folder / "prometheus.yml").write_text("global: {}\n")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    held = reserved_port()
+    port = held.getsockname()[1]
     command = [BINARIES / "prometheus", f"--config.file={folder / 'prometheus.yml'}"]
     command += [f"--storage.tsdb.path={folder / 'data'}", "--storage.tsdb.retention.time=100y"]
     with (folder / "prometheus.log").open("wb") as log:
@@ -65,6 +64,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     finally:
         process.terminate()
         process.wait(30)
+        held.close()
 
 
 def wait_until_ready(address: str, process: subprocess.Popen[bytes], log: Path) -> None:

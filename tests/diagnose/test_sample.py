@@ -234,7 +234,7 @@ def test_few_sessions_widen_the_interval(freedom: float, point: float) -> None:
     assert _t_95(freedom) == pytest.approx(point, rel=0.01)
 
 
-def test_the_engine_uses_the_sampler(planted: Path) -> None:
+def test_without_a_rate_nothing_is_sampled(planted: Path) -> None:
     with mock.patch.object(engine, "Sampler") as sampler:
         diagnose(str(planted))
     sampler.assert_not_called()

@@ -198,12 +198,13 @@ def test_a_header_names_the_session_to_routers(upstream: Stub, listener: HintLis
         ("run-1", {"extra_body": {"session_id": "own"}, "extra_headers": {"X-Other": "kept"}}),
         ("run-1", {"extra_headers": {"x-session-id": "given"}}),
         ("run τ", {}),  # no header can carry it
+        ("run-1 ", {}),
     ):
         stock = openai.OpenAI(base_url=f"{upstream.url}/v1", api_key="k", max_retries=0)
         with wrap(stock, session_id, url_of(listener), TOKEN) as client:
             client.chat.completions.create(model="m", messages=MESSAGES, **options)
     headers = [{name.lower(): value for name, value in asked.headers} for asked in upstream.asked]
-    assert [named.get("x-session-id") for named in headers] == ["run-1", "own", "given", None]
+    assert [named.get("x-session-id") for named in headers] == ["run-1", "own", "given", None, None]
     assert headers[1]["x-other"] == "kept"
 
 

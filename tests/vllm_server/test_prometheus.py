@@ -11,7 +11,6 @@ import json
 import math
 import os
 import re
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -22,6 +21,7 @@ import httpx2
 import pytest
 
 from keepwarm.canary.servers.local import LocalServer, cpu_options
+from keepwarm.canary.servers.process import reserved_port
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DEPLOY = REPOSITORY / "deploy"
@@ -118,7 +118,13 @@ def running_prometheus(
     """On loopback and a free port, with one of the files of rules; ended by its own process id."""
     if not (BINARIES / "prometheus").exists():
         pytest.fail(f"no prometheus in {str(BINARIES)!r}; `make test` fetches it")
-    port = free_port()
+    with contextlib.closing(reserved_port()) as held:
+        yield from _running_prometheus(servers, folder, rules, held.getsockname()[1])
+
+
+def _running_prometheus(
+    servers: dict[str, LocalServer], folder: Path, rules: str, port: int
+) -> Iterator[Prometheus]:
     config = (DEPLOY / "prometheus" / "prometheus.yml").read_text()
     replacements = {
         "127.0.0.1:9090": f"127.0.0.1:{port}",
@@ -147,12 +153,6 @@ def running_prometheus(
     finally:
         process.terminate()
         process.wait(30)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def load(servers: dict[str, LocalServer], rounds: Iterator[int]) -> None:

@@ -144,10 +144,10 @@ def test_alerts_evaluate_and_are_quiet(watched: Watched, unanswered: Any) -> Non
 def test_the_command_shows_predicted_against_real(
     watched: Watched, unanswered: Any, served_model: str
 ) -> None:
-    load(watched, served_model, 10_000)
-    url = watched.prometheus.base_url
+    url, rounds = watched.prometheus.base_url, itertools.count(10_000)
 
     def shown() -> bool:
+        load(watched, served_model, next(rounds))  # the window looks at the last seconds alone
         asked = ["watch", "--prometheus", url, "--window", "30s", "--once", "--json"]
         result = CliRunner().invoke(app, asked)
         assert result.exit_code == 0, result.output

@@ -243,7 +243,13 @@ def test_who_answered_once_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> No
     assert (result.exit_code, result.stdout) == (2, "")
 
 
-@pytest.mark.parametrize("url", ["127.0.0.1:9090", "ftp://host", "http://", "", "http://[::", "http://a:b"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("127.0.0.1:9090", "ftp://host", "http://", "", "http://[::", "http://a:b"),
+        *("http://a..b:9090", f"http://{64 * 'x'}.net:9090"),
+    ],
+)
 def test_an_address_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(InputError, match="is no address"):
         Prometheus(url)

@@ -151,7 +151,7 @@ class SampleInfo(msgspec.Struct, frozen=True, kw_only=True):
     ``requests`` of ``sessions`` were diagnosed, with ``context_requests`` beside them that count for nothing;
     tokens are scaled by ``size`` of ``total_size``, which ``size_unit`` counts, requests by their numbers.
     With ``confidence`` the figure of the whole trace is within the error. A finding that concerns fewer than
-    ``seen_from_sessions`` may be missed, with more than 1 - ``confidence``.
+    ``seen_from_sessions`` may be missed: it is, with a probability above 1 - ``confidence``.
     """
 
     rate: float

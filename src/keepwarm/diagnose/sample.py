@@ -171,11 +171,12 @@ def _leading(keys: Sequence[int], holds: Callable[[int], bool]) -> int:
 
 
 class _Sessions:
-    """Names of sessions, request by request: recorded, else told as the diagnosis tells them.
+    """Names of sessions, request by request: recorded, else told nearly as the diagnosis tells them.
 
     A request without a session continues the one whose conversation it begins with; a prompt without messages
-    the one whose prompt ended within it. A name of a new one is made of what its first request says.
-    Takes some 150 bytes for each request that records no session.
+    the one whose prompt ended within it. Requests that record a session are not remembered: it would take
+    memory for each, for the sake of traces that record some sessions and not others. A name of a new session
+    is made of what its first request says. Takes some 150 bytes for each request that records no session.
     """
 
     def __init__(self) -> None:
@@ -187,9 +188,8 @@ class _Sessions:
         if request.hashed is not None:
             return _own_name(request)  # no cause is named without texts: requests are picked one by one
         history = _turns(request) if request.messages else content_of(request).prefixes.tolist()
-        found = next(
-            (self._by_history[key] for key in reversed(history[:-1]) if key in self._by_history), None
-        )
+        before = history[:-1] if request.messages else history
+        found = next((self._by_history[key] for key in reversed(before) if key in self._by_history), None)
         name = _own_name(request) if found is None else found
         if history:
             self._by_history[history[-1]] = name

@@ -13,6 +13,7 @@ import httpx2
 import openai
 import pytest
 
+from keepwarm.canary.servers.process import reserved_port
 from tests.replay.recorder.conftest import hello
 from tests.replay.recorder.running import Recorder
 from tests.replay.recorder.stub import PATIENCE_S, Call, Stub, chat_answer, chat_chunk, chat_chunks, event
@@ -26,10 +27,11 @@ def post(recorder: Recorder, body: Any = None, **options: Any) -> httpx2.Respons
 
 
 def test_nobody_listens(start: Callable[..., Recorder]) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    held = reserved_port()
+    port = held.getsockname()[1]
     recorder = start(f"http://127.0.0.1:{port}")
     with (
+        held,
         openai.OpenAI(base_url=f"{recorder.url}/v1", api_key="none", max_retries=0) as client,
         pytest.raises(openai.APIStatusError) as refused,
     ):

@@ -1,10 +1,10 @@
 """Predicted against real time to reuse: what was said of idle sessions, and how long they stayed away.
 
-A prediction is made when a session becomes idle and each time somebody says which tool it runs; the last one
-stands. It ends when the session is back, is said to have finished, or has been away for ``AWAY_S``: every
-prediction is counted once, those that nothing came of too. Where nobody said what the tool was until the next
-request brought it, the prediction is made then, as it would have been (``afterwards``): it says whether the
-predictor is right, though nobody could use it.
+A prediction is made when a session becomes idle and each time somebody says which tool it runs; the last
+word stands, also where it is that a human is awaited, or that nothing is known of the tool. A prediction that
+stands is counted once: when the session is back, is said to have finished, or has been away for ``AWAY_S``.
+Where nobody said what the tool was until the next request brought it, the prediction is made then, as it
+would have been (``afterwards``): it says whether the predictor is right, though nobody could use it.
 
 Tools have heavy tails: most calls are far quicker than what is expected of them, which is a mean. So early
 and late are said of the distribution that was predicted, its quickest and its slowest quarter.
