@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, islice, product, zip_longest
 from typing import NamedTuple
 
+from bench import row_file
 from bench.cachewise import store
 from bench.cachewise.plan import GROUPS, Run, plan
 from bench.cachewise.store import Stored
@@ -95,7 +96,7 @@ def _codes_before(rows: Sequence[Stored]) -> set[str]:
 
 
 def _differences(stored: Stored, row: Row) -> list[Difference]:
-    found, kept = store.figures(row), store.figures(stored.row)
+    found, kept = row_file.figures(row), row_file.figures(stored.row)
     return [
         Difference(stored.run, name, kept[name], value)
         for name, value in found.items()

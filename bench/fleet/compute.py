@@ -12,7 +12,7 @@ from functools import cache
 import msgspec
 
 from bench.fleet import store
-from bench.fleet.plan import Run
+from bench.fleet.plan import BALANCERS, Run
 from bench.fleet.workload import shortened
 from bench.traces import AGENT_SESSIONS, TOOL_DURATIONS
 from keepwarm.fleet.options import FleetOptions
@@ -61,11 +61,12 @@ def row_of(run: Run) -> FleetRow:
         capacity_tokens=CAPACITY_TOKENS,
         reuse_model=model,
     )
-    fleet = FleetOptions(server=server, replicas=run.replicas, load_bound=run.load_bound)
-    if run.balancer:
-        fleet = FleetOptions(
-            server=server, replicas=run.replicas, balancer=run.balancer, load_bound=run.load_bound
-        )
+    fleet = FleetOptions(
+        server=server,
+        replicas=run.replicas,
+        balancer=run.balancer or BALANCERS[0],  # one server has no choice
+        load_bound=run.load_bound,
+    )
     return msgspec.structs.replace(simulate_fleet(workload, fleet), per_replica=())
 
 

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from typing import NamedTuple
 
+from bench import row_file
 from bench.fleet import store
 from bench.fleet.plan import GROUPS, Run, plan
 from keepwarm.fleet.row import FleetRow
@@ -28,7 +29,7 @@ def recheck(count: int, row_of: Callable[[Run], FleetRow], seed: int = 0) -> Rec
     good = {one.run for one in rows if one.code == store.code_of(one.run)}
     stale = {one.run: one for one in rows if one.run in wanted and one.run not in good}
     chosen = random.Random(seed).sample(sorted(stale, key=repr), min(count, len(stale)))
-    differ = [run for run in chosen if store.figures(row_of(run)) != store.figures(stale[run].row)]
+    differ = [run for run in chosen if row_file.figures(row_of(run)) != row_file.figures(stale[run].row)]
     if differ or not chosen:
         return Rechecked(chosen, differ, 0)
     kept = {one.run: one for one in rows if one.run in good and one.code == store.code_of(one.run)}

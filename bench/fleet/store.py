@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from functools import cache
-from typing import Any
 
 import msgspec
 
+from bench import row_file
 from bench.cachewise.plan import Run as OneServer
 from bench.cachewise.store import code_of as code_of_server
-from bench.cachewise.store import rounded, statements
 from bench.fleet.plan import Run
 from bench.traces import REPOSITORY
-from keepwarm._files import write_whole
 from keepwarm.fleet.row import FleetRow
 
 PATH = REPOSITORY / "bench" / "fleet" / "rows.jsonl"
@@ -35,32 +34,18 @@ def load() -> dict[Run, FleetRow]:
 
 
 def read() -> list[Stored]:
-    """All rows, in the order of the file; a line that was cut short is none."""
-    lines = PATH.read_bytes().splitlines(keepends=True) if PATH.exists() else []
-    return [msgspec.json.decode(line, type=Stored) for line in lines if line.endswith(b"\n")]
+    """All rows, in the order of the file."""
+    return row_file.read(PATH, Stored)
 
 
 def append(run: Run, row: FleetRow) -> None:
-    """Keep a row, its figures to six digits; a line that was cut short before it goes."""
-    if PATH.exists() and not PATH.read_bytes().endswith(b"\n"):
-        rewrite(read())
-    with PATH.open("ab") as file:
-        file.write(_line(Stored(run, code_of(run), row)))
+    """Keep a row."""
+    row_file.append(PATH, Stored(run, code_of(run), row))
 
 
-def rewrite(rows: list[Stored]) -> None:
+def rewrite(rows: Iterable[Stored]) -> None:
     """Write these rows in place of the file."""
-    write_whole(PATH, b"".join(map(_line, rows)))
-
-
-def figures(row: FleetRow) -> dict[str, Any]:
-    """A row as it is stored, by the names of its figures."""
-    found: dict[str, Any] = rounded(msgspec.to_builtins(row))
-    return found
-
-
-def _line(stored: Stored) -> bytes:
-    return msgspec.json.encode(rounded(msgspec.to_builtins(stored))) + b"\n"
+    row_file.rewrite(PATH, rows)
 
 
 def code_of(run: Run) -> str:
@@ -76,5 +61,5 @@ def _digest(scheduling: str) -> str:
         root = REPOSITORY / name
         for path in sorted(root.rglob("*.py")) if root.is_dir() else [root]:
             if not {path.stem, path.parent.name} & set(_NOT_RUN):
-                found.update(statements(path))
+                found.update(row_file.statements(path))
     return found.hexdigest()[:12]
