@@ -47,7 +47,9 @@ test-web: build/web.stamp $(CHROMIUM)/.stamp $(DEV)/.stamp  ## The dashboard in 
 	cd web && npm run --silent check && npm run --silent test
 	cd web && KEEPWARM_TEST_PYTHON=$(CURDIR)/$(BIN)/python npm run --silent e2e
 
-test: check test-vllm test-web pytest  ## Everything that guards a change: check, tests, documentation
+# The dashboard's tests wait for paints and are alone; the other two share the cores.
+test: check vllm-env $(ROUTER)/.stamp test-web  ## Everything that guards a change: check, tests, documentation
+	@scripts/side_by_side.sh test-vllm pytest
 
 test-full: check vllm-env $(ROUTER)/.stamp  ## `test` and the long runs
 	$(VLLM_TESTS) --run-long
