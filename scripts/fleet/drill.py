@@ -79,19 +79,19 @@ def run_drill(fleet: Fleet, victim: int = 0) -> Loss:
     moved = [answer for answer in after if answer.session in at_victim]
     cached = {answer.session: answer.prompt_tokens for answer in before}
     return Loss(
-        len(before),
-        sum(answer.replica not in ("", replica_name(victim)) for answer in moved),
-        len(at_victim),
-        streams,
-        dict(sorted(Counter(_outcome(answer) for answer in during).items())),
-        round(retries),
-        max(answer.took_s for answer in (*during, *after)),
-        sum(cached[answer.session] - answer.cached_tokens for answer in moved),
-        _hit_rate(before),
-        _hit_rate(after),
-        noticed_s,
-        recovered_s,
-        any(answer.replica == replica_name(victim) for answer in again),
+        sessions=len(before),
+        moved_sessions=sum(answer.replica not in ("", replica_name(victim)) for answer in moved),
+        under_way=len(at_victim),
+        streams_under_way=streams,
+        outcomes=dict(sorted(Counter(_outcome(answer) for answer in during).items())),
+        retries=round(retries),
+        longest_request_s=max(answer.took_s for answer in (*during, *after)),
+        lost_cached_tokens=sum(cached[answer.session] - answer.cached_tokens for answer in moved),
+        hit_rate_before=_hit_rate(before),
+        hit_rate_after=_hit_rate(after),
+        noticed_after_s=noticed_s,
+        recovered_after_s=recovered_s,
+        served_again=any(answer.replica == replica_name(victim) for answer in again),
     )
 
 

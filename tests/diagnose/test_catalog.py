@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keepwarm.trace.catalog import Catalog, ContentStore, message_key, message_text
+from keepwarm.trace.catalog import Catalog, message_key, message_text
+from keepwarm.trace.contents import ContentStore
 from keepwarm.trace.records import HashedPrompt, Request, Usage
 from tests.diagnose.building import LONG, chat, message, requests
 

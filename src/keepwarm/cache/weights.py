@@ -9,6 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from keepwarm._errors import InputError
+from keepwarm._json import decoded
 from keepwarm.cache.fields import ConfigFields
 
 GIB = 1 << 30
@@ -70,8 +71,8 @@ def _weigh_files(folder: Path) -> Weights | None:
     index = folder / "model.safetensors.index.json"
     if index.is_file():
         try:
-            size = msgspec.json.decode(index.read_bytes(), type=_SafetensorsIndex).metadata["total_size"]
-        except (msgspec.DecodeError, RecursionError, KeyError, OSError) as error:
+            size = decoded(index.read_bytes(), _SafetensorsIndex).metadata["total_size"]
+        except (msgspec.DecodeError, KeyError, OSError) as error:
             raise InputError(
                 f"{str(index)!r} has no readable metadata.total_size ({error}); {_GIVE}"
             ) from error

@@ -14,7 +14,8 @@ from typing import Any
 
 import msgspec
 
-from keepwarm.trace.catalog import Catalog, ContentId, Row, message_text
+from keepwarm.trace.catalog import Catalog, Row, message_text
+from keepwarm.trace.contents import ContentId
 
 _SHINGLE_WORDS = 5
 _MAX_SHINGLES = 4_096

@@ -13,7 +13,8 @@ import numpy.typing as npt
 from keepwarm.diagnose.fixes import text_at
 from keepwarm.diagnose.tool_texts import string_at, strings_in
 from keepwarm.diagnose.words import split_lines
-from keepwarm.trace.catalog import Catalog, ContentId, Row, message_text
+from keepwarm.trace.catalog import Catalog, Row, message_text
+from keepwarm.trace.contents import ContentId
 from keepwarm.trace.prompt import Origin, Prompt, Span
 
 _SHINGLE_WORDS = 5

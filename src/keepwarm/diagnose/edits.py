@@ -14,7 +14,8 @@ import msgspec
 from rapidfuzz.distance import LCSseq
 
 from keepwarm.diagnose.words import share_of_words
-from keepwarm.trace.catalog import HEAD_ROLES, Catalog, ContentId, Row, message_text
+from keepwarm.trace.catalog import HEAD_ROLES, Catalog, Row, message_text
+from keepwarm.trace.contents import ContentId
 
 _ALIKE = 0.6
 

@@ -29,7 +29,7 @@ from keepwarm.diagnose.findings import (
 from keepwarm.diagnose.options import Options
 from keepwarm.diagnose.rules.expired import Expired
 from keepwarm.diagnose.rules.routing import Routing
-from keepwarm.diagnose.sample import Sampler, check_sampling
+from keepwarm.diagnose.sample import Sampler
 from keepwarm.diagnose.sample_estimate import scaled_up
 from keepwarm.diagnose.suspects import Proven, site_findings
 from keepwarm.diagnose.traffic import Traffic
@@ -75,7 +75,6 @@ class Examination(NamedTuple):
 def examine(path: str, options: Options | None = None, progress: Progress | None = None) -> Examination:
     """``diagnose``, with the trace as it was accounted for. Raises as ``diagnose`` does."""
     options = options or Options()
-    check_sampling(options)
     return examine_trace(open_trace(path, options.format), options, Stores(), progress or Silent())
 
 
@@ -93,7 +92,6 @@ def examining(
     ``on_resume`` is told the folder of an earlier run that was interrupted. Raises what ``diagnose`` does.
     """
     options, heard = options or Options(), progress or Silent()
-    check_sampling(options)
     trace = open_trace(path, options.format)
     if resources is None or resources.memory_bytes is None:
         yield examine_trace(trace, options, Stores(), heard)

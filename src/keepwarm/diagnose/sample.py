@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from keepwarm._errors import InputError
-from keepwarm.diagnose.options import Options
 from keepwarm.diagnose.sample_keys import carried_keys, content_of, message_key
 from keepwarm.trace.catalog import HEAD_ROLES
 from keepwarm.trace.open import Trace
@@ -54,20 +53,6 @@ class Sample(NamedTuple):
     def knows_last_use(self, index: int, holder: int) -> bool:
         """Whether only the sample can have used since what both hold: they are of one picked session."""
         return bool(self.session[index] == self.session[holder] >= 0)
-
-
-def check_sampling(options: Options) -> None:
-    """Refuse what cannot be sampled with a stated error. Raises InputError."""
-    rate = options.sample
-    if rate is None:
-        return
-    if not 0 < rate <= 1:
-        raise InputError(f"--sample {rate!r} is not above 0 and at most 1; write 0.01 for 1% of the sessions")
-    if options.capacity_blocks is not None:
-        raise InputError(
-            "--sample with --capacity-blocks has no error that could be stated: what is evicted depends on "
-            "every request; leave one of them out, or see 'keepwarm simulate cache --sample' for hit rates"
-        )
 
 
 class Sampler:

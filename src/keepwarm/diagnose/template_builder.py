@@ -27,7 +27,8 @@ from keepwarm.diagnose.templates import AlignedRequest, Proposal, Slot, SlotPiec
 from keepwarm.diagnose.typed_slots import TypedSlot
 from keepwarm.diagnose.values import SlotType
 from keepwarm.diagnose.view import SiteView
-from keepwarm.trace.catalog import ContentId, Row
+from keepwarm.trace.catalog import Row
+from keepwarm.trace.contents import ContentId
 
 SAMPLED = 200
 """Requests of a call site that are laid beside each other, spread evenly."""

@@ -12,7 +12,8 @@ import msgspec
 
 from keepwarm.diagnose.callsites import tool_name
 from keepwarm.diagnose.tool_texts import Steps, leaves_of, path_of, value_at, with_value_at
-from keepwarm.trace.catalog import Catalog, ContentId, Row
+from keepwarm.trace.catalog import Catalog, Row
+from keepwarm.trace.contents import ContentId
 from keepwarm.trace.records import JsonObject
 
 

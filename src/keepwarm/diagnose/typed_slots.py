@@ -13,7 +13,8 @@ from keepwarm.diagnose.fixes import Place, text_at
 from keepwarm.diagnose.slot_types import classify, is_release
 from keepwarm.diagnose.slots import Range, Skeleton, WholeText, learn_skeleton, pick_variants
 from keepwarm.diagnose.values import Kind, Seen, SlotType, seen_at
-from keepwarm.trace.catalog import Catalog, ContentId, Row
+from keepwarm.trace.catalog import Catalog, Row
+from keepwarm.trace.contents import ContentId
 
 LEADING_MESSAGES = 4
 """What an application puts in front; behind it a conversation varies by nature."""

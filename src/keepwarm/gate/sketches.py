@@ -15,7 +15,8 @@ from collections.abc import Iterable, Sequence
 from typing import NewType
 
 from keepwarm.diagnose.callsites import Site, tool_name
-from keepwarm.trace.catalog import HEAD_ROLES, Catalog, ContentId, Row, message_text
+from keepwarm.trace.catalog import HEAD_ROLES, Catalog, Row, message_text
+from keepwarm.trace.contents import ContentId
 
 Sketch = NewType("Sketch", str)
 """Sorted hashes in hexadecimal, with spaces between them: one short line of a file."""

@@ -7,89 +7,25 @@ demand, so memory grows with what is new in a trace and not with its length.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import re
 from array import array
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NewType
+from typing import Any
 
 import msgspec
 import numpy as np
-import zstandard
 
 from keepwarm.trace.columns import Column, Stores
+from keepwarm.trace.contents import ContentId, ContentStore
 from keepwarm.trace.prompt import TokenIds
 from keepwarm.trace.records import HashedPrompt, JsonObject, Request, Usage
-
-ContentId = NewType("ContentId", int)
-"""Identity of a stored JSON value: equal ids mean byte-equal serialisations."""
 
 HEAD_ROLES = ("system", "developer")
 """Roles of the messages that an application puts in front of a conversation."""
 
-_COMPRESS_FROM_BYTES = 512
-_DECODED_KEPT = 4_096
-_DECODED_BYTES = 8 << 20  # of JSON
 _NOT_WORD = re.compile(r"[\W_]+")
 _KEY_CHARS = 48
-
-
-class ContentStore:
-    """JSON values stored once each, by content. Serialisation keeps key order."""
-
-    def __init__(self, stores: Stores | None = None) -> None:
-        stores = stores or Stores()
-        self._ids: dict[bytes, ContentId] = {}
-        self._payloads = stores.bytes("texts")
-        self._encoder = msgspec.json.Encoder()
-        self._compressor = zstandard.ZstdCompressor(level=1)
-        self._decompressor = zstandard.ZstdDecompressor()
-        self._decoded: OrderedDict[ContentId, tuple[Any, int]] = OrderedDict()
-        self._decoded_bytes = 0
-        # Within a budget it counts how long the values are.
-        self.get = (
-            self._decoded_within if stores.spill else functools.lru_cache(maxsize=_DECODED_KEPT)(self._decode)
-        )
-
-    def __len__(self) -> int:
-        return len(self._payloads)
-
-    def add(self, value: Any) -> ContentId:
-        """Store ``value`` unless it is known; the id stays valid for the store's life."""
-        raw = self._encoder.encode(value)
-        digest = hashlib.blake2b(raw, digest_size=16).digest()
-        known = self._ids.get(digest)
-        if known is not None:
-            return known
-        new = ContentId(len(self._payloads))
-        self._ids[digest] = new
-        self._payloads.append(b"" if new < self._payloads.found else self._packed(raw))
-        return new
-
-    def _packed(self, raw: bytes) -> bytes:
-        return self._compressor.compress(raw) if len(raw) >= _COMPRESS_FROM_BYTES else raw
-
-    def _raw(self, content: ContentId) -> bytes:
-        packed = self._payloads[content]
-        return self._decompressor.decompress(packed) if packed[:4] == zstandard.FRAME_HEADER else packed
-
-    def _decode(self, content: ContentId) -> Any:
-        return msgspec.json.decode(self._raw(content))
-
-    def _decoded_within(self, content: ContentId) -> Any:
-        kept = self._decoded.get(content)
-        if kept is not None:
-            self._decoded.move_to_end(content)
-            return kept[0]
-        raw = self._raw(content)
-        value = msgspec.json.decode(raw)
-        self._decoded[content] = value, len(raw)
-        self._decoded_bytes += len(raw)
-        while self._decoded_bytes > _DECODED_BYTES and len(self._decoded) > 1:
-            self._decoded_bytes -= self._decoded.popitem(last=False)[1][1]
-        return value
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,8 @@ from keepwarm.diagnose.edits import Alignment
 from keepwarm.diagnose.fixes.base import Fix, Stage
 from keepwarm.diagnose.fixes.draft import Cut, Destination, Draft, Place
 from keepwarm.diagnose.slots import Range
-from keepwarm.trace.catalog import HEAD_ROLES, Catalog, ContentId, message_text
+from keepwarm.trace.catalog import HEAD_ROLES, Catalog, message_text
+from keepwarm.trace.contents import ContentId
 from keepwarm.trace.records import JsonObject
 
 

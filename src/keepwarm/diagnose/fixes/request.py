@@ -8,7 +8,7 @@ from typing import Any
 from keepwarm.diagnose.callsites import tool_name
 from keepwarm.diagnose.fixes.base import Fix, Stage
 from keepwarm.diagnose.fixes.draft import Draft
-from keepwarm.trace.catalog import ContentId
+from keepwarm.trace.contents import ContentId
 from keepwarm.trace.records import JsonObject
 
 

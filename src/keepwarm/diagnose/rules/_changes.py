@@ -12,7 +12,7 @@ from keepwarm.diagnose.rules._slots import slot_candidates
 from keepwarm.diagnose.rules.base import Anchor, Candidate
 from keepwarm.diagnose.values import SlotType
 from keepwarm.diagnose.view import SiteView
-from keepwarm.trace.catalog import ContentId
+from keepwarm.trace.contents import ContentId
 
 
 def change_candidates(

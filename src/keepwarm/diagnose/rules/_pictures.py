@@ -9,7 +9,8 @@ from keepwarm.diagnose.fixes import Place
 from keepwarm.diagnose.media import media_url, same_media
 from keepwarm.diagnose.typed_slots import LEADING_MESSAGES
 from keepwarm.diagnose.view import SiteView
-from keepwarm.trace.catalog import ContentId, Row
+from keepwarm.trace.catalog import Row
+from keepwarm.trace.contents import ContentId
 from keepwarm.trace.records import JsonObject
 
 SURE = 0.9

@@ -12,7 +12,8 @@ from keepwarm.diagnose.rules import _order
 from keepwarm.diagnose.rules._slots import slot_candidates
 from keepwarm.diagnose.rules.base import Anchor, Candidate, Rule
 from keepwarm.diagnose.values import SlotType
-from keepwarm.trace.catalog import HEAD_ROLES, ContentId, Row
+from keepwarm.trace.catalog import HEAD_ROLES, Row
+from keepwarm.trace.contents import ContentId
 
 if TYPE_CHECKING:
     from keepwarm.diagnose.view import SiteView

@@ -19,7 +19,8 @@ from keepwarm.guard.content.stability import SitePieces
 from keepwarm.guard.shown import Shown
 from keepwarm.guard.traces import Comparison, Pair, Recording
 from keepwarm.repair.task import Task
-from keepwarm.trace.catalog import ContentId, Row
+from keepwarm.trace.catalog import Row
+from keepwarm.trace.contents import ContentId
 
 _MOST_SHOWN = 25
 _INDEX = re.compile(r"messages\[(\d+)\]")

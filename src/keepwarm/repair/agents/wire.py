@@ -14,6 +14,7 @@ import httpx2
 
 from keepwarm._errors import InputError, ServerError
 from keepwarm._hosts import is_loopback
+from keepwarm._json import parsed
 from keepwarm._text import clip, visible
 from keepwarm._urls import http_url
 from keepwarm.repair.agents.base import Clock
@@ -147,8 +148,8 @@ class Wire:
             raise LostAnswer(f"{where}: no whole answer ({type(error).__name__})") from None
         self._check(where, response, content)
         try:
-            return json.loads(content)
-        except (ValueError, RecursionError):
+            return parsed(content)
+        except ValueError:
             raise LostAnswer(f"{where}: the answer is no JSON; is this Devin's API?") from None
 
     def _read(self, response: httpx2.Response) -> bytes:
@@ -183,8 +184,8 @@ class Wire:
     def _detail(self, content: bytes) -> str:
         """What the service says about it, short, without anything secret."""
         try:
-            document = json.loads(content)
-        except (ValueError, RecursionError):
+            document = parsed(content)
+        except ValueError:
             return ""
         said = document.get("detail", document.get("error")) if isinstance(document, dict) else None
         if not said:
