@@ -223,7 +223,9 @@ def test_changed_and_foreign_files_are_not_trusted(
     part.write_bytes(part.read_bytes()[:-9])
     (folder / "accounts-1.parquet").write_bytes(b"PAR1 what is this")
     (folder / f"rows-99.{'0' * 40}").symlink_to(trace)
-    assert diagnose(str(trace), resources=resources) == diagnose(str(trace))
+    told: list[Path] = []
+    found = diagnose(str(trace), resources=resources, on_resume=told.append)
+    assert (found, told) == (diagnose(str(trace)), [folder])
 
 
 def _interrupted(*_: object) -> Any:

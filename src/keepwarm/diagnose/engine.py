@@ -49,18 +49,19 @@ def diagnose(
     progress: Progress | None = None,
     *,
     resources: Resources | None = None,
+    on_resume: Callable[[Path], None] = lambda _: None,
 ) -> Diagnosis:
     """Diagnose a trace: which call site loses the cache, where, why, and what a fix would give back.
 
     With a budget of memory in ``resources`` what does not fit is spilled; the ``rows`` of the answer are in
-    memory in any case.
+    memory in any case. ``on_resume`` is told the folder of an earlier run that was interrupted.
 
     Raises:
         InputError: the trace, the template or the tokenizer cannot be used, or the budget cannot be kept;
             says what and where.
         Interrupted: Ctrl-C within a budget; what was done is kept.
     """
-    with examining(path, options, progress, resources=resources) as examination:
+    with examining(path, options, progress, resources=resources, on_resume=on_resume) as examination:
         found = examination.diagnosis
         return msgspec.structs.replace(found, rows=tuple(found.rows))
 
