@@ -49,7 +49,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spilled, "_PART_VALUES", 7)
     monkeypatch.setattr(spilled, "_GROUP_BYTES", 300)
     monkeypatch.setattr(spilled, "_GROUPS_KEPT", 2)
-    monkeypatch.setattr(catalog, "_DECODED_BYTES", 2_000)
+    monkeypatch.setattr(contents, "_DECODED_BYTES", 2_000)
 
 
 @pytest.fixture

@@ -36,6 +36,7 @@ from keepwarm.cache.stack_distance import (
 DEFAULT_RATE = 0.01
 
 _GROUPS = 8  # subsamples whose spread states the error
+_LEAST_PICKS = 500  # of fewer their spread says too little: docs/design/curves.md
 _BYTES_PER_REQUEST, _BYTES_PER_PICK, _BYTES_PER_USE = 200, 64, 112
 _T_95 = 2.365  # Student's t: 95% of a mean of eight
 
@@ -85,6 +86,8 @@ def sampled_lru_curve(
 ) -> SampledCurve:
     """Estimate the LRU hit rate at each capacity, in ascending order, from ``rate`` of the distinct blocks.
 
+    From 500 of them at least: ``rate`` of the answer is the one that was taken.
+
     Meant for capacities from the largest request on. Twins are not modelled; a match unit is one block.
     Which blocks are followed depends on trace, rate and seed alone. At rate 1, or if all re-uses would be
     picked, every re-used block is followed and nothing is estimated. Memory: some 100 bytes a request and a
@@ -96,6 +99,7 @@ def sampled_lru_curve(
         InputError: ``rate`` is not above 0 and at most 1, or a capacity is not positive.
     """
     check_rate(rate)
+    rate = min(1.0, max(rate, _LEAST_PICKS / max(1, trace.distinct_blocks)))
     if min(capacities_blocks, default=1) < 1:
         raise InputError(f"capacity of {min(capacities_blocks)!r} blocks is not positive; give usable blocks")
     if check_room is not None:
