@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -13,6 +13,19 @@ from keepwarm._errors import InputError
 
 _DESCRIPTORS = Path("/proc/self/fd")
 _MOST_LINKS = 40  # as many as Linux follows
+
+
+def check_apart(read: Mapping[str, Path], written: Mapping[str, Path | None]) -> None:
+    """Raise InputError, before the long work, where a file to be written is one that is read, or another one.
+
+    Files by what names them, say the option.
+    """
+    # Not Path.resolve: before Python 3.13 it raises RuntimeError for links that lead to each other.
+    seen = {os.path.realpath(path): name for name, path in read.items()}
+    for option, path in written.items():
+        other = option if path is None else seen.setdefault(os.path.realpath(path), option)
+        if other != option:
+            raise InputError(f"{option} {str(path)!r} would overwrite {other}; name another file")
 
 
 def write_whole(path: Path, content: bytes) -> None:

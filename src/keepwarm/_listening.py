@@ -53,8 +53,8 @@ def ended_by_signals() -> Iterator[Ending]:
 
 
 @contextmanager
-def listening(host: str, port: int) -> Iterator[socket.socket]:
-    """A socket that clients can connect to from now on; raises InputError."""
+def listening(host: str, port: int, *, advice: str = "--port or --host") -> Iterator[socket.socket]:
+    """A socket that clients can connect to from now on; raises InputError, with the option to change."""
     name = host.removeprefix("[").removesuffix("]")
     try:
         family, *_, address = socket.getaddrinfo(
@@ -63,14 +63,14 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
         # asyncio turns Nagle's algorithm off (40 ms a response) only where the protocol is named.
         listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     except (OSError, UnicodeError, OverflowError) as error:
-        raise _cannot_listen(host, port, error) from None
+        raise _cannot_listen(host, port, error, advice) from None
     with listener:
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)
             listener.listen(_BACKLOG)
         except OSError as error:
-            raise _cannot_listen(host, port, error) from None
+            raise _cannot_listen(host, port, error, advice) from None
         yield listener
 
 
@@ -80,6 +80,6 @@ def base_url(host: str, listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host and not host.startswith("[") else f"http://{host}:{port}"
 
 
-def _cannot_listen(host: str, port: int, error: Exception) -> InputError:
+def _cannot_listen(host: str, port: int, error: Exception, advice: str) -> InputError:
     reason = getattr(error, "strerror", None) or str(error)
-    return InputError(f"cannot listen on {host!r} port {port}: {reason}; name another --port or --host")
+    return InputError(f"cannot listen on {host!r} port {port}: {reason}; name another {advice}")

@@ -72,6 +72,7 @@ def test_report_in_words(keepwarm_cli: Keepwarm, calls: str, tmp_path: Path) -> 
         (("fit", "{calls}"), "-o"),
         (("fit", "-o", "model.json"), "TRACE"),
         (("fit", "{calls}", "-o", "none/model.json"), "cannot write 'none/model.json'"),
+        (("fit", "{calls}", "-o", "{calls}"), "would overwrite the trace"),
         (("fit", "{calls}", "-o", "model.json", "--censored-at", "-1"), "positive number of seconds"),
     ],
 )

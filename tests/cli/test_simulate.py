@@ -277,3 +277,15 @@ def test_a_trace_of_empty_prompts(keepwarm_cli: Keepwarm, tmp_path: Path) -> Non
     document = json.loads(keepwarm_cli("simulate", "cache", str(path), "--policy", "lru", "--json").stdout)
     assert document["rows"][0]["hit_rate"] == 0
     assert document["rows"][0]["capacity_blocks"] == 1
+
+
+def test_a_picture_never_takes_the_place_of_its_trace(keepwarm_cli: Keepwarm, three: str) -> None:
+    trace = Path("three.svg")
+    trace.write_bytes(Path(three).read_bytes())
+    Path("link.svg").symlink_to(trace)
+    for command in (("simulate", "cache"), ("sessions", "describe")):
+        for plot in ("three.svg", "./three.svg", "link.svg"):
+            result = keepwarm_cli(*command, str(trace), "--plot", plot)
+            assert (result.exit_code, result.stdout) == (2, "")
+            assert "would overwrite the trace" in one_line(result.stderr)
+    assert trace.read_bytes() == Path(three).read_bytes()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from keepwarm._errors import InputError
 from keepwarm.cli.app import app
 from keepwarm.diagnose import diagnose
 from keepwarm.diagnose.findings import Diagnosis
@@ -71,6 +72,18 @@ def test_a_trace_of_hashes_brings_its_block_size(shared: Path) -> None:
         first = json.loads((formats / name).read_text(encoding="utf-8").splitlines()[0])
         block_size = diagnose(str(formats / name)).cache.block_size
         assert len(first["hash_ids"]) == -(-first["input_length"] // block_size)
+
+
+@pytest.mark.parametrize("sample", [None, 1.0])
+def test_more_tokens_than_any_model_takes_are_a_damaged_record(
+    shared: Path, tmp_path: Path, sample: float | None
+) -> None:
+    lines = (shared / "cases" / "formats" / "mooncake.jsonl").read_text(encoding="utf-8").splitlines()
+    path = tmp_path / "huge.jsonl"
+    path.write_text("\n".join([*lines, json.dumps({**json.loads(lines[-1]), "input_length": 3_000_000_000})]))
+    said = rf"line {len(lines) + 1}: 3000000\d\d\d tokens in one request, more than any model takes"
+    with pytest.raises(InputError, match=said):
+        diagnose(str(path), Options(sample=sample))
 
 
 def test_a_template_that_prints_no_tools_is_told_of(shared: Path, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from keepwarm.diagnose.options import Options
 from keepwarm.diagnose.report.files import NAMES, report_of, write_report
 from keepwarm.diagnose.report.map_file import write_map
 from keepwarm.diagnose.traffic import Traffic
-from keepwarm.trace import catalog, source, spilled
+from keepwarm.trace import contents, source, spilled
 from keepwarm.trace.blocks import Encoded
 from keepwarm.trace.encode import PromptEncoder
 from keepwarm.trace.readers import FORMATS

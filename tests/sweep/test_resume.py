@@ -6,6 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from keepwarm._errors import InputError
 from keepwarm.sweep import results
 from keepwarm.sweep.cells import Group
-from keepwarm.sweep.results import opened
+from keepwarm.sweep.results import ROWS, opened
 from keepwarm.sweep.run import sweep
 from tests.sweep.specs import CACHE, Made, groups_of
 
@@ -106,6 +107,20 @@ with opened(pathlib.Path(sys.argv[1])):
 def enter(folder: Path) -> None:
     with opened(folder):
         pass
+
+
+@pytest.mark.parametrize("content", [b"", b"theirs", None])
+def test_rows_that_no_sweep_wrote_are_not_replaced(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / ROWS
+    if content is None:
+        pq.write_table(pa.table({"theirs": [1]}), path)
+    else:
+        path.write_bytes(content)
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="is not of a sweep, and would be replaced"):
+        enter(tmp_path)
+    assert path.read_bytes() == before
+    assert [one.name for one in tmp_path.iterdir()] == [ROWS]
 
 
 def test_two_sweeps_of_one_folder_do_not_meet_and_a_dead_one_does_not_block(tmp_path: Path) -> None:

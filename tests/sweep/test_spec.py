@@ -55,6 +55,8 @@ def test_paths_are_relative_to_the_spec(tmp_path: Path, monkeypatch: pytest.Monk
         ("[[cache]]", "[[cache]]\nformat = 'nope'", "[[cache]] 1: "),
         ('"fcfs"', '"lifo"', "[[serving]] 1: no queue order 'lifo'; there are "),
         ("seeds = [0, 1]", "seeds = [-1]", "[[serving]] 1: seeds[0]: Expected int >= 0"),
+        ("seeds = [0, 1]", f"seeds = [{10**20}]", "[[serving]] 1: seeds[0]: Expected int <= "),
+        ('"trace.jsonl"', '"."', "is a folder; name a file in it"),
         (
             "seeds",
             'eviction = ["cachewise"]\nseeds',

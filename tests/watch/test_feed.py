@@ -258,13 +258,31 @@ def test_a_place_that_is_none_is_refused(listen: str) -> None:
 def test_what_cannot_be_followed_is_one_line(tmp_path: Path) -> None:
     packed = tmp_path / "t.jsonl.gz"
     packed.write_bytes(gzip.compress(b"{}\n"))
-    for path, said in ((tmp_path / "none", "start keepwarm record first"), (packed, "is compressed")):
+    for path, said in (
+        (tmp_path / "none", "start keepwarm record first"),
+        (packed, "is compressed"),
+        (tmp_path, "is not a regular file"),
+    ):
         with pytest.raises(TraceError, match=said):
             Tail(path)
         result = CliRunner().invoke(app, ["watch", "--trace", str(path), "--once"])
         assert result.exit_code == 2
         assert result.stderr.count("\n") == 1
-    assert CliRunner().invoke(app, ["watch", "--trace", str(tmp_path), "--once"]).exit_code == 2
+        assert str(path) in result.stderr
+
+
+def test_a_folder_in_place_of_the_recording_is_waited_out(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(b"one\n")
+    tail = Tail(path)
+    assert list(tail.lines()) == [b"one"]
+    path.unlink()
+    path.mkdir()
+    assert list(tail.lines()) == []
+    path.rmdir()
+    path.write_bytes(b"two\n")
+    assert list(tail.lines()) == [b"two"]
+    tail.close()
 
 
 class Exporter:

@@ -286,6 +286,13 @@ def test_a_window_that_is_none_is_refused(text: str) -> None:
         (["--prometheus", "nowhere", "--once"], "is no address"),
         (["--prometheus", "http://127.0.0.1:1", "--once"], "no answer from a Prometheus"),
         (["--prometheus", URL, "--window", "soon", "--once"], "--window"),
+        (["--prometheus", URL, "--listen", "127.0.0.1:0"], "--listen goes with --trace only"),
+        (["--prometheus", URL, "--reuse-model", "m.json"], "--reuse-model goes with --trace only"),
+        (["--trace", "x.jsonl", "--window", "5m"], "--window goes with --prometheus only"),
+        (
+            ["--trace", __file__, "--listen", "1.2.3.4:80"],
+            "requested address; name another --listen",
+        ),
     ],
 )
 def test_a_wrong_call_is_one_line(arguments: list[str], said: str) -> None:

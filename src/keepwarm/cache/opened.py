@@ -11,12 +11,9 @@ from keepwarm._checks import MOST_BLOCK_TOKENS
 from keepwarm._errors import InputError
 from keepwarm._progress import Increments, Progress
 from keepwarm.cache.options import TraceOptions
-from keepwarm.trace.blocks import block_size_of, output_tokens
+from keepwarm.trace.blocks import block_size_of, check_tokens
 from keepwarm.trace.open import Trace, open_trace
 from keepwarm.trace.records import Request
-
-# Far above any model's context and any server's block: more is a damaged record, and would take all memory.
-_MOST_TOKENS = 1 << 28
 
 
 class Position:
@@ -59,12 +56,7 @@ class Opened(NamedTuple):
                 "correct the record, or take it out"
             )
         for request in self.requests:
-            tokens = output_tokens(request) + (0 if request.hashed is None else request.hashed.input_tokens)
-            if tokens > _MOST_TOKENS:
-                raise InputError(
-                    f"{place} line {request.line}: {tokens} tokens in one request, more than any model "
-                    "takes; correct the record, or take it out"
-                )
+            check_tokens(place, request)
             if (request.hashed is None) != (first.hashed is None):
                 raise InputError(
                     f"{place} line {request.line}: block hashes and prompts in one trace; split it in two"

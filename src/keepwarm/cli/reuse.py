@@ -81,12 +81,13 @@ def fit_command(
     censored_at: CensoredAt = None,
 ) -> None:
     """Fit the predictor on recorded tool calls; needs the extra reuse."""
-    from keepwarm._files import write_whole
+    from keepwarm._files import check_apart, write_whole
     from keepwarm._text import count, counted
     from keepwarm.reuse.fit import FitOptions, fit, scikit_learn_version
     from keepwarm.reuse.model import dumps
 
     scikit_learn_version()
+    check_apart({f"the trace {trace!r}": Path(trace) for trace in traces}, {"--output": output})
     durations = _durations(traces, censored_at)
     model = fit(durations.durations, FitOptions(clusters=clusters, seed=seed), durations.sources)
     write_whole(output, dumps(model))

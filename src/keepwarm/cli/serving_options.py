@@ -153,13 +153,12 @@ def load(
 ) -> Loaded:
     """The trace, with commands if there are ``tool_durations``; a model fitted to them if one is needed."""
     from keepwarm.serving.commands import with_commands
+    from keepwarm.serving.simulate import check_gaps
     from keepwarm.workload.load import load_recording
 
     recording = load_recording(trace, options, progress=progress)
     workload, sha256 = recording.workload, recording.trace.sha256
-    longest_s = max((turn.gap_s for session in workload.sessions for turn in session.turns), default=0.0)
-    if longest_s * base.gap_scale == float("inf"):
-        raise InputError(f"gap_scale is {base.gap_scale!r}: a gap of {longest_s:g} s never ends; give less")
+    check_gaps(workload, base.gap_scale)
     if tool_durations is None:
         return Loaded(workload, sha256, base)
     wants_model = base.reuse_model is None and "cachewise" in evictions

@@ -127,11 +127,13 @@ def describe_command(
 
 def _describe(trace: str, options: DescribeOptions, plot: Path | None) -> Description:
     """The description, and its pictures if they were asked for."""
+    from keepwarm._files import check_apart
     from keepwarm.workload.describe.describe import describe
     from keepwarm.workload.describe.plot import check_plot, write_plots
 
     if plot is not None:
         check_plot(plot)
+        check_apart({"the trace": Path(trace)}, {"--plot": plot})
     with progress_bar() as progress:
         description = describe(trace, options, progress=progress)
     if plot is not None:

@@ -201,11 +201,13 @@ def _simulate(
     trace: str, options: SimulateOptions, plot: Path | None, *, resources: Resources, if_fixed: bool
 ) -> Simulation:
     """The answer, and its picture if one was asked for."""
+    from keepwarm._files import check_apart
     from keepwarm.cache.report.picture import check_picture, write_picture
     from keepwarm.cache.simulate import simulate_cache
 
     if plot is not None:
         check_picture(plot)
+        check_apart({"the trace": Path(trace)}, {"--plot": plot})
     with progress_bar() as progress:
         simulation = simulate_cache(trace, options, progress, resources=resources, on_resume=say_resumed)
         if if_fixed:

@@ -87,6 +87,7 @@ def export(
 
     Everything recorded is redacted. Exit 2 and no file where there is nothing to hand over.
     """
+    from keepwarm._files import check_apart
     from keepwarm.diagnose.options import Options
     from keepwarm.repair.declared import parse_declarations
     from keepwarm.repair.export import Order
@@ -94,6 +95,11 @@ def export(
 
     if out is not None:
         check_target(out)
+        read = {"the trace": trace, "--diagnosis": diagnosis}
+        check_apart(
+            {name: Path(path) for name, path in read.items() if path is not None},
+            {"--out": out, "task.json of --out": out.with_suffix(".json")},
+        )
     elif not json:
         raise InputError(
             "nothing to write: name a file with --out task.md, or print the document with --json"

@@ -61,7 +61,12 @@ ReuseModel = Annotated[
 ]
 
 
+_OF_PROMETHEUS = ("window", "interval")
+_OF_TRACE = ("listen", "tokenizer", "chat_template", "block_size", "capacity_blocks", "reuse_model")
+
+
 def command(
+    context: typer.Context,
     prometheus: PrometheusUrl = None,
     window: Window = "5m",
     interval: Interval = 30,
@@ -85,8 +90,10 @@ def command(
         )
     if json and (not once or trace is not None):
         raise InputError("--json is one document; use it with --prometheus and --once")
-    if reuse_model is not None and trace is None:
-        raise InputError("--reuse-model goes with --trace; a server has its own in KEEPWARM_REUSE_MODEL")
+    mode, others = ("--trace", _OF_TRACE) if trace is None else ("--prometheus", _OF_PROMETHEUS)
+    for name in others:
+        if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE":
+            raise InputError(f"--{name.replace('_', '-')} goes with {mode} only; leave it out")
     if prometheus is not None:
         _watch_servers(prometheus, window, None if once else interval, json=json)
     elif trace is not None:

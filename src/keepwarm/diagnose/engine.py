@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,11 +33,12 @@ from keepwarm.diagnose.sample import Sampler
 from keepwarm.diagnose.sample_estimate import scaled_up
 from keepwarm.diagnose.suspects import Proven, site_findings
 from keepwarm.diagnose.traffic import Traffic
-from keepwarm.trace.blocks import block_size_of
+from keepwarm.trace.blocks import block_size_of, check_tokens
 from keepwarm.trace.catalog import Catalog
 from keepwarm.trace.columns import Made, Stores
 from keepwarm.trace.encode import choose_encoder
 from keepwarm.trace.open import Trace, open_trace
+from keepwarm.trace.records import Request
 
 _CACHE_BYTES = 128 << 20  # half of what an encoder keeps alone: a diagnosis holds the trace beside it
 _GAIN_IN_SIMULATED_HITS = frozenset({Routing.code, Expired.code})  # the simulation hits already
@@ -124,7 +125,7 @@ def _read(trace: Trace, options: Options, stores: Stores, progress: Progress) ->
         sampler.pick(Increments(progress))
     progress.stage("reading", trace.size_bytes)
     heard = Increments(progress)
-    requests = trace.requests(heard) if sampler is None else sampler.requests(heard)
+    requests = _checked(trace, trace.requests(heard) if sampler is None else sampler.requests(heard))
     first = next(requests, None)
     encoder = choose_encoder(
         trace.path,
@@ -147,6 +148,12 @@ def _read(trace: Trace, options: Options, stores: Stores, progress: Progress) ->
         traffic.add(request)
     traffic.sample = None if sampler is None else sampler.result()
     return traffic
+
+
+def _checked(trace: Trace, requests: Iterable[Request]) -> Iterator[Request]:
+    for request in requests:
+        check_tokens(repr(str(trace.path)), request)
+        yield request
 
 
 def _assemble(trace: Trace, options: Options, accounts: Accounts, proven: Sequence[Proven]) -> Diagnosis:

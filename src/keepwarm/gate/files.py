@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from keepwarm._errors import InputError
-from keepwarm._files import write_whole
+from keepwarm._files import check_apart, write_whole
 from keepwarm._json import decoded
 from keepwarm.repair.task import SCHEMA as TASK_SCHEMA
 from keepwarm.repair.task import Task
@@ -25,14 +25,10 @@ def check_places(read: Mapping[str, Path], written: Mapping[str, Path | None]) -
 
     Files by what names them, say the option. Creates nothing. Raises InputError.
     """
-    # Not Path.resolve: before Python 3.13 it raises RuntimeError for links that lead to each other.
-    seen = {os.path.realpath(path): name for name, path in read.items()}
+    check_apart(read, written)
     for option, path in written.items():
         if path is None:
             continue
-        other = seen.setdefault(os.path.realpath(path), option)
-        if other != option:
-            raise InputError(f"{option} {str(path)!r} would overwrite {other}; name another file")
         if path.is_dir() or not os.access(path.parent, os.W_OK | os.X_OK):
             raise InputError(f"{option} {str(path)!r}: no file can be written there; name another one")
 

@@ -49,7 +49,8 @@ def check_eviction(name: str, model: ReuseModel | None) -> None:
         raise InputError(f"no eviction {name!r}; there are {', '.join(EVICTIONS)}")
     if name == "cachewise" and model is None:
         raise InputError(
-            "eviction 'cachewise' predicts by a model; give --reuse-model FILE (from `keepwarm reuse fit`)"
+            "eviction 'cachewise' predicts by a model; give --reuse-model FILE (from `keepwarm reuse fit`), "
+            "in the spec of a sweep reuse_model"
         )
 
 

@@ -77,6 +77,8 @@ class _Opened:
     def file(self, name: str, what: str) -> Path:
         """A file beside the spec. Raises InputError: it is not there."""
         path = self._folder / name
+        if path.is_dir():
+            raise InputError(f"the {what} {str(path)!r} is a folder; name a file in it")
         if not path.is_file():
             raise InputError(f"no {what} at {str(path)!r}; paths are relative to the spec, correct it there")
         return path

@@ -24,7 +24,9 @@ def told(sweep: Sweep) -> str:
     if sweep.lost:
         lines.append(f"{sweep.lost} times a worker was lost and its cells were started again")
     if sweep.damaged_parts:
-        lines.append(f"{sweep.damaged_parts} damaged parts were taken away, their cells computed again")
+        lines.append(
+            f"{sweep.damaged_parts} damaged parts were taken away; cells of no other part are computed again"
+        )
     lines += [f"failed: {cell.name()}: {reason}" for cell, reason in sweep.failures]
     lines.append(f"rows: {sweep.rows_path}")
     return "".join(f"{line}\n" for line in lines)

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from keepwarm._errors import InputError
 from keepwarm._files import write_whole
 from keepwarm.sweep.cells import CellKey, Figures
-from keepwarm.sweep.columns import figures_table
+from keepwarm.sweep.columns import SCHEMA, figures_table
 from keepwarm.sweep.keys import digest
 
 BATCH_CELLS, BATCH_S = 256, 5.0
@@ -91,6 +91,10 @@ def opened(folder: Path) -> Iterator[Results]:
     Raises:
         InputError: it cannot be used, or another sweep is using it.
     """
+    if _is_foreign(folder / ROWS):
+        raise InputError(
+            f"{str(folder / ROWS)!r} is not of a sweep, and would be replaced; name another folder with --out"
+        )
     try:
         (folder / _PARTS).mkdir(parents=True, exist_ok=True)
         lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -105,6 +109,16 @@ def opened(folder: Path) -> Iterator[Results]:
         yield Results(folder)
     finally:
         os.close(lock)
+
+
+def _is_foreign(path: Path) -> bool:
+    """Whether there is something that no sweep wrote; what cannot be read is for the next who tries."""
+    try:
+        return SCHEMA.encode() not in (pq.read_schema(path).metadata or {}).values()
+    except OSError:
+        return False
+    except pa.ArrowException:
+        return True
 
 
 def _lock(lock: int, folder: Path) -> None:

@@ -19,7 +19,7 @@ _Table = TypeVar("_Table", bound="Traced")
 _Names = Annotated[tuple[Annotated[str, msgspec.Meta(min_length=1)], ...], msgspec.Meta(min_length=1)]
 _Positive = Annotated[int, msgspec.Meta(ge=1, le=2**40)]
 _Counts = Annotated[tuple[_Positive, ...], msgspec.Meta(min_length=1)]
-_Seeds = Annotated[tuple[Annotated[int, msgspec.Meta(ge=0)], ...], msgspec.Meta(min_length=1)]
+_Seeds = Annotated[tuple[Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)], ...], msgspec.Meta(min_length=1)]
 
 
 class Traced(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import msgspec
 import numpy as np
 
+from keepwarm._errors import InputError
 from keepwarm.trace.encode import PromptEncoder
 from keepwarm.trace.hashes import BlockHashes, block_hashes, hashed_prompt_blocks
 from keepwarm.trace.prompt import TokenIds
@@ -14,6 +15,8 @@ from keepwarm.trace.records import HashedPrompt, Request
 
 ADAPTER_PARAMS = ("lora_name", "lora_request", "lora", "adapter", "adapter_id")
 DEFAULT_BLOCK_SIZE = 16
+# Far above any model's context: more is a damaged record, and would take all memory.
+_MOST_TOKENS = 1 << 28
 
 
 class Encoded(msgspec.Struct, frozen=True):
@@ -93,6 +96,16 @@ def adapter(params: Mapping[str, object]) -> str | None:
         if value:
             return str(value)
     return None
+
+
+def check_tokens(place: str, request: Request) -> None:
+    """Raises InputError: no model takes as many tokens as one request records. ``place`` is the file."""
+    tokens = output_tokens(request) + (0 if request.hashed is None else request.hashed.input_tokens)
+    if tokens > _MOST_TOKENS:
+        raise InputError(
+            f"{place} line {request.line}: {tokens} tokens in one request, more than any model takes; "
+            "correct the record, or take it out"
+        )
 
 
 def block_size_of(first: Request | None, wanted: int | None) -> int:

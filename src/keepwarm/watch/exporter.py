@@ -46,7 +46,7 @@ def export(options: FollowOptions, listen: str, on_ready: Callable[[str], None])
     host, port = place_of(listen)
     follower = Follower(options)
     try:
-        with listening(host, port) as listener, ended_by_signals() as ending:
+        with listening(host, port, advice="--listen") as listener, ended_by_signals() as ending:
             on_ready(f"{base_url(host, listener)}/metrics")
             asyncio.run(_serve(follower, listener, ending))
     finally:

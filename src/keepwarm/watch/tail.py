@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -85,11 +86,10 @@ def _opened(path: Path) -> BinaryIO:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise TraceError(f"cannot follow {str(path)!r}: {reason}; start keepwarm record first") from None
-    file = os.fdopen(descriptor, "rb", buffering=0)
-    if not path.is_file():
-        file.close()
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
         raise TraceError(f"{str(path)!r} is not a regular file; name the file of keepwarm record --out")
     if os.pread(descriptor, 4, 0).startswith(_PACKED):
-        file.close()
+        os.close(descriptor)
         raise TraceError(f"{str(path)!r} is compressed and cannot grow; diagnose it, or follow a plain file")
-    return file
+    return os.fdopen(descriptor, "rb", buffering=0)
