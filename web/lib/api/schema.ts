@@ -780,7 +780,9 @@ export interface components {
         };
         /**
          * Options
-         * @description How to read, render and simulate a trace. Raises InputError: a number that is none of its kind.
+         * @description How to read, render and simulate a trace.
+         *
+         *     Raises InputError: a number that is none of its kind, or a sample of which no error could be stated.
          */
         Options: {
             /** @default auto */
@@ -805,7 +807,7 @@ export interface components {
          *     ``requests`` of ``sessions`` were diagnosed, with ``context_requests`` beside them that count for nothing;
          *     tokens are scaled by ``size`` of ``total_size``, which ``size_unit`` counts, requests by their numbers.
          *     With ``confidence`` the figure of the whole trace is within the error. A finding that concerns fewer than
-         *     ``seen_from_sessions`` may be missed, with more than 1 - ``confidence``.
+         *     ``seen_from_sessions`` may be missed: it is, with a probability above 1 - ``confidence``.
          */
         SampleInfo: {
             rate: number;
@@ -2073,6 +2075,7 @@ export interface components {
             options: components["schemas"]["TuneOptions"];
             baseline: components["schemas"]["keepwarm_canary_runs_Run"];
             baseline_p95_ttft_s: number;
+            /** @default null */
             rollback_p95_ttft_s: number | null;
             trials: components["schemas"]["Trial"][];
             choices: components["schemas"]["Choice"][];
