@@ -19,6 +19,7 @@ from bench.fleet.plan import (
     LEADING,
     REPLICAS,
     RULES,
+    SEEDS,
     SESSIONS,
     Run,
     plan,
@@ -98,6 +99,7 @@ def _by_replicas(rows: Rows, cell: Callable[[Rows, Run], str], rule: tuple[str, 
 def _bound(rows: Rows) -> str:
     columns = ["completion, s", "gain", "hits", "hot", "cv of tokens", "sessions moved"]
     lines = _head(f"bound, R = {BOUND_REPLICAS}, N = {SESSIONS[0]}", columns)
+    rows = {run: row for run, row in rows.items() if run.seed == SEEDS[0]}  # bounds have no other
     for bound in BOUNDS:
         run = run_of("prefix-bounded", BOUND_REPLICAS, CACHEWISE, SESSIONS[0], 0, bound)
         lines.append(f"| {bound:g} | {' | '.join(_of_balancer(rows, run))} |")
