@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from keepwarm._errors import InputError
 
-_DESCRIPTORS = Path("/proc/self/fd")
+_DESCRIPTORS = "/proc/self/fd"
 _MOST_LINKS = 40  # as many as Linux follows
 
 
@@ -66,12 +66,12 @@ def write_whole_with(path: Path, write: Callable[[BinaryIO], object]) -> None:
 def _own_descriptor(path: Path) -> int | None:
     """The open file of this process that ``path`` leads to, as ``/dev/stdout`` does; None if to none."""
     for _ in range(_MOST_LINKS):
-        place = path.parent.resolve()
-        if place == _DESCRIPTORS.resolve() and path.name.isdecimal():
+        place = os.path.realpath(path.parent)  # not Path.resolve: see ``check_apart``
+        if place == os.path.realpath(_DESCRIPTORS) and path.name.isdecimal():
             return int(path.name)
         if not path.is_symlink():
             return None
-        path = place / path.readlink()
+        path = Path(place, path.readlink())
     return None
 
 

@@ -48,6 +48,15 @@ def test_standard_output_is_written_to_wherever_it_leads(tmp_path: Path, name: s
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fd", "link", "out", "stdout"]
 
 
+def test_links_that_lead_to_each_other_are_one_refusal(tmp_path: Path) -> None:
+    (tmp_path / "one").symlink_to("two")
+    (tmp_path / "two").symlink_to("one")
+    with pytest.raises(InputError, match="Too many levels of symbolic links"):
+        write_whole(tmp_path / "one" / "file", b"content")
+    write_whole(tmp_path / "one", b"content")  # a link is replaced, wherever it leads
+    assert (tmp_path / "one").read_bytes() == b"content"
+
+
 def test_a_link_is_replaced_not_followed(tmp_path: Path) -> None:
     (tmp_path / "theirs").write_bytes(b"theirs")
     (tmp_path / "ours").symlink_to("theirs")
