@@ -34,7 +34,7 @@ OWN = {
     "diagnose/changes.py",
     "diagnose/same_things.py",
     "guard/checks/tools_and_roles.py",
-    "trace/catalog.py",
+    "trace/contents.py",
     "trace/tokens/byte_level.py",
     "trace/tokens/inner_cuts.py",
 }

@@ -60,11 +60,11 @@ def test_other_groups_are_left_alone(tmp_path: Path) -> None:
 
 
 def test_input_is_empty_and_both_streams_go_to_the_log(tmp_path: Path) -> None:
-    program = "import sys; sys.stderr.write('err '); sys.stdout.write(repr(sys.stdin.read()))"
+    program = "import sys; print('err', file=sys.stderr, flush=True); print(repr(sys.stdin.read()))"
     group = _group(tmp_path, program)
     _wait_for_exit(group)
     group.end(0)
-    assert (tmp_path / "log").read_text() == "err ''"
+    assert (tmp_path / "log").read_text() == "err\n''\n"
 
 
 def test_secrets_are_known_by_the_name_of_variable_or_option() -> None:
