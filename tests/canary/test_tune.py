@@ -7,9 +7,10 @@ import pytest
 from keepwarm._errors import InputError, ServerError
 from keepwarm._json import to_json
 from keepwarm.canary.options import TtftBudget, TuneOptions, candidate_settings, ttft_budget
+from keepwarm.canary.record import record_from
 from keepwarm.canary.report import tuning_markdown
 from keepwarm.canary.runs import Run
-from keepwarm.canary.tune import TuningRecord, judged, p95_ttft_s, run_tuning, tuning_document
+from keepwarm.canary.tune import SCHEMA, TuningRecord, judged, p95_ttft_s, run_tuning, tuning_document
 from tests.canary.fakes import Bench, FakeAdapter, baseline_run, candidate_run
 
 TWICE = TtftBudget(value=2.0, unit="ratio")
@@ -110,6 +111,16 @@ def test_the_ratio_is_to_lru_before_and_after() -> None:
         record.trials[0].p95_ttft_s / ((before_s + after_s) / 2)
     )
     assert record.accepted
+
+
+def test_a_record_of_before_the_second_lru_can_be_read() -> None:
+    kept = [trial_run(rule, 16, keeps=True) for rule in ("boundary", "window")]
+    record, _ = tuned(baseline_run(), *kept, baseline_run(), limits=(16,))
+    document = tuning_document(record)
+    del document["rollback_p95_ttft_s"]
+    read = record_from(to_json(document), SCHEMA, TuningRecord, "canary-tuning.json")
+    assert read.rollback_p95_ttft_s is None
+    assert (read.choices, read.accepted) == (record.choices, True)
 
 
 @pytest.mark.parametrize(
